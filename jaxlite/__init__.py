@@ -1,0 +1,84 @@
+"""jaxlite: JAX's idea, readable: composable transformations of NumPy programs, and a compiler that can be seen through."""
+
+from typing import Any as _Any
+
+from jaxlite import errors as errors, lax as lax, tree as tree, tree_util as tree_util
+from jaxlite.core import runtime as _runtime
+from jaxlite.core.array import Array as Array
+from jaxlite.core.config import (
+    config as config,
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
+    default_device as default_device,
+    default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl,
+    disable_jit as disable_jit,
+    enable_checks as enable_checks,
+    enable_x64 as enable_x64,
+    explain_cache_misses as explain_cache_misses,
+    log_compiles as log_compiles,
+    numpy_dtype_promotion as numpy_dtype_promotion,
+    numpy_rank_promotion as numpy_rank_promotion,
+    threefry_partitionable as threefry_partitionable,
+)
+from jaxlite.core.dtypes import float0 as float0
+from jaxlite.transforms.autodiff import (
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+)
+from jaxlite.transforms.batching import vmap as vmap
+from jaxlite.transforms.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
+from jaxlite.transforms.device import (
+    Device as Device,
+    block_until_ready as block_until_ready,
+    default_backend as default_backend,
+    device_count as device_count,
+    device_get as device_get,
+    device_put as device_put,
+    devices as devices,
+    local_device_count as local_device_count,
+    local_devices as local_devices,
+    process_count as process_count,
+    process_index as process_index,
+    typeof as typeof,
+)
+from jaxlite.transforms.jaxprs import (
+    ShapeDtypeStruct as ShapeDtypeStruct,
+    eval_shape as eval_shape,
+    make_jaxpr as make_jaxpr,
+)
+from jaxlite.transforms.jit import jit as jit
+
+from jaxlite import nn as nn, numpy as numpy, random as random, sharding as sharding  # isort: skip
+
+__version__ = "0.1.0"
+
+
+def _load_runtime() -> _Any:
+    from jaxlite.backends.cpu_runtime import CpuRuntime
+
+    return CpuRuntime()
+
+
+_runtime.install(_load_runtime)
+
+
+def load_ipython_extension(ipython: _Any) -> None:
+    """``%load_ext jaxlite``: the notebook half, imported only here."""
+    from jaxlite_jupyter import load_ipython_extension as load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: _Any) -> None:
+    """``%unload_ext jaxlite``."""
+    from jaxlite_jupyter import unload_ipython_extension as unload
+
+    unload(ipython)

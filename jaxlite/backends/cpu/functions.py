@@ -1,0 +1,67 @@
+"""The functions that a program's entry calls: kernels and matrix products, each distinct one once.
+
+`Functions` hands out symbols and collects texts: equal kernels and equal products share one
+function. `chunk_of` says in what pieces the thread pool takes a kernel's parallel loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias, final
+
+from jaxlite.backends.cpu import products
+from jaxlite.backends.cpu.target import Target
+from jaxlite.compiler.loops import Kernel, Loop
+from jaxlite.compiler.plan import KernelCall, MatrixProduct
+
+SPLIT_WORK = 1 << 17  # scalar operations from which a fork pays
+CHUNK_WORK = 1 << 15
+MAX_CHUNKS = 256
+VECTOR_UNIT = 64  # chunks of a vector loop are multiples of this
+
+KernelEmitter: TypeAlias = Callable[[Kernel, Target, str], str]
+
+
+@final
+class Functions:
+    """The functions that the entry calls, each once; equal kernels share one."""
+
+    def __init__(self, target: Target, emit: KernelEmitter) -> None:
+        self.target = target
+        self.emit = emit
+        self.texts: list[str] = []
+        self.names: list[str] = []
+        self.blas: dict[str, None] = {}
+        self._by_identity: dict[Kernel, str] = {}
+        self._by_key: dict[object, str] = {}
+
+    def kernel(self, kernel: Kernel) -> str:
+        if kernel not in self._by_identity:
+            text = self.emit(kernel, self.target, "jl_kernel")
+            symbol = f"jl_{len(self.names)}_" + re.sub(r"\W", "_", kernel.name, flags=re.ASCII)
+            self._by_identity[kernel] = self._once(text, symbol, text)
+        return self._by_identity[kernel]
+
+    def product(self, product: MatrixProduct) -> str:
+        self.blas["sgemm" if product.dtype.itemsize == 4 else "dgemm"] = None
+        text = products.product_text(product, "jl_kernel")
+        key = products.product_key(product)
+        return self._once(key, f"jl_{len(self.names)}_product", text)
+
+    def _once(self, key: object, symbol: str, text: str) -> str:
+        if key not in self._by_key:
+            self._by_key[key] = symbol
+            self.names.append(symbol)
+            self.texts.append(text.replace("@jl_kernel(", f"@{symbol}("))
+        return self._by_key[key]
+
+
+def chunk_of(step: KernelCall) -> int:
+    """How many iterations of the parallel loop one chunk takes: all, if splitting does not pay."""
+    outer = next((s for s in step.kernel.body if isinstance(s, Loop)), None)
+    if outer is None or not outer.parallel or step.work < SPLIT_WORK:
+        return step.extent
+    unit = VECTOR_UNIT if outer.vector else 1
+    chunks = min(MAX_CHUNKS, step.work // CHUNK_WORK)
+    return -(-step.extent // (chunks * unit)) * unit

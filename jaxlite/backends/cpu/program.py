@@ -1,0 +1,391 @@
+"""program_text: a plan as one LLVM module, ready for the engine.
+
+In: a `Plan`, a `Target` and the function that emits a kernel. Out: a `Program`: the module's text
+with each distinct kernel once and the entry
+
+    i32 @jl_entry(ptr %addresses, ptr %workspace, ptr %context)
+
+`addresses`: arguments, then results. `workspace`: memory for the temporaries. `context`: the
+program's number for host calls, then the addresses of the constants. It returns 0, or 1 at once if
+a host call raised or a signal handler did. The entry is called with the interpreter lock held; one
+that may take long gives it up, and asks for pending signals every so often (`pool_code.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from jaxlite.backends.cpu import pool_code, products
+from jaxlite.backends.cpu.emit import emit_kernel, module_text
+from jaxlite.backends.cpu.functions import Functions, KernelEmitter, chunk_of
+from jaxlite.backends.cpu.target import Target
+from jaxlite.compiler.plan import (
+    Branch,
+    Copy,
+    Counter,
+    Fill,
+    For,
+    HostCall,
+    KernelCall,
+    MatrixProduct,
+    Plan,
+    Reference,
+    Step,
+    Stride,
+    While,
+    all_steps,
+    block_work,
+    step_work,
+)
+
+ENTRY = "jl_entry"
+LONG_WORK = 50_000  # from here on the entry gives up the interpreter lock
+UNPOLLED_WORK = 1 << 18  # loops below this run to their end without looking at the clock
+
+_DECLARATIONS = """
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i32 @jl_poll(ptr)
+declare i32 @jl_pool_run(ptr, ptr, ptr, i64, i64, i64, ptr, i64)
+declare i32 @jl_host_call(i64, i64, ptr)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i32 @llvm.smax.i32(i32, i32)
+declare i32 @llvm.smin.i32(i32, i32)
+"""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The text and what running it needs: BLAS routines by name, the pool's functions if it runs
+    `long`, the pool's threads if it splits work, host calls."""
+
+    text: str
+    blas: tuple[str, ...]
+    long: bool
+    splits: bool
+    host_calls: tuple[HostCall, ...]
+    kernels: tuple[str, ...]
+
+
+def program_text(plan: Plan, target: Target, emit: KernelEmitter = emit_kernel) -> Program:
+    """The plan as one module."""
+    functions = Functions(target, emit)
+    writer = _EntryWriter(plan, functions)
+    entry = writer.entry_text()
+    text = module_text([*functions.texts, _DECLARATIONS, entry])
+    return Program(
+        text,
+        tuple(functions.blas),
+        writer.long,
+        writer.splits,
+        tuple(writer.host_calls),
+        tuple(functions.names),
+    )
+
+
+@final
+class _EntryWriter:
+    """Writes the entry: `prologue` runs once, `lines` are the steps."""
+
+    def __init__(self, plan: Plan, functions: Functions) -> None:
+        self.plan = plan
+        self.functions = functions
+        self.prologue: list[str] = []
+        self.lines: list[str] = []
+        self.globals: dict[tuple[int, ...], str] = {}
+        self.block = "%entry"
+        self.counters: dict[Counter, str] = {}
+        self.bases: dict[int, str] = {}
+        self.count = 0
+        self.shared_slots = 0  # the longest list of addresses of a step outside loops
+        self.host_calls: list[HostCall] = []
+        self.splits = False
+        self.long = block_work(plan.steps) >= LONG_WORK or any(
+            isinstance(step, While) for step in all_steps(plan.steps)
+        )
+
+    def entry_text(self) -> str:
+        self.steps(self.plan.steps)
+        frame = self.long
+        opening = [
+            "entry:",
+            "  %status = alloca i32",
+            "  store i32 0, ptr %status",
+            *([f"  %slots = alloca [{self.shared_slots} x ptr]"] if self.shared_slots else []),
+            *(_RELEASE if frame else ()),
+            *self.prologue,
+        ]
+        closing = ["  br label %leave", "leave:", *(_REACQUIRE if frame else ())]
+        closing += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
+        tables = [
+            f"@{name} = private constant [{len(sizes)} x i64] "
+            f"[{', '.join(f'i64 {size}' for size in sizes)}]"
+            for sizes, name in self.globals.items()
+        ]
+        head = f"define i32 @{ENTRY}(ptr %addresses, ptr %workspace, ptr %context) nounwind {{"
+        return "\n".join([*tables, head, *opening, *self.lines, *closing])
+
+    # small pieces
+
+    def name(self, prefix: str) -> str:
+        self.count += 1
+        return f"%{prefix}.{self.count}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def value(self, prefix: str, instruction: str) -> str:
+        name = self.name(prefix)
+        self.line(f"{name} = {instruction}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin the block `name`."""
+        self.lines.append(f"{name[1:]}:")
+        self.block = name
+
+    def branch_if(self, condition: str, then: str, otherwise: str) -> None:
+        self.line(f"br i1 {condition}, label {then}, label {otherwise}")
+
+    def leave_if_not_zero(self, status: str) -> None:
+        """End the program if the i32 `status` is not 0."""
+        go_on, stop = self.name("go.on"), self.name("stop")
+        self.branch_if(self.value("bad", f"icmp ne i32 {status}, 0"), stop, go_on)
+        self.label(stop)
+        self.line("store i32 1, ptr %status")
+        self.line("br label %leave")
+        self.label(go_on)
+
+    # addresses
+
+    def base(self, number: int) -> str:
+        """The address of a storage, found once at the start."""
+        if number not in self.bases:
+            storage = self.plan.storages[number]
+            name = f"%base.{number}"
+            position = storage.position
+            if storage.kind == "temporary":
+                address = f"getelementptr i8, ptr %workspace, i64 {position}"
+                self.prologue.append(f"  {name} = {address}")
+            else:
+                table = "%context" if storage.kind == "constant" else "%addresses"
+                if storage.kind == "constant":
+                    position += 1
+                elif storage.kind == "result":
+                    position += self.plan.count("argument")
+                self.prologue += [
+                    f"  {name}.at = getelementptr i64, ptr {table}, i64 {position}",
+                    f"  {name} = load ptr, ptr {name}.at",
+                ]
+            self.bases[number] = name
+        return self.bases[number]
+
+    def address(self, reference: Reference) -> str:
+        address = self.base(reference.storage)
+        if reference.offset:
+            address = self.value("at", f"getelementptr i8, ptr {address}, i64 {reference.offset}")
+        for stride in reference.strides:
+            index = self.index(stride)
+            offset = self.value("offset", f"mul i64 {index}, {stride.nbytes}")
+            address = self.value("at", f"getelementptr i8, ptr {address}, i64 {offset}")
+        return address
+
+    def index(self, stride: Stride) -> str:
+        counter = self.counters[stride.counter]
+        if stride.modulo:
+            shifted = self.value("phase", f"add i64 {counter}, {stride.phase}")
+            return self.value("turn", f"urem i64 {shifted}, {stride.modulo}")
+        if stride.reverse_from is not None:
+            return self.value("reversed", f"sub i64 {stride.reverse_from}, {counter}")
+        return counter
+
+    def slots(self, references: list[Reference]) -> str:
+        """An array of these addresses. Inside loops each step has its own, where the addresses
+        that do not move are written once."""
+        inside = bool(self.counters)
+        if inside:
+            array = self.name("slots")
+            self.prologue.append(f"  {array} = alloca [{max(1, len(references))} x ptr]")
+        else:
+            array = "%slots"
+            self.shared_slots = max(self.shared_slots, len(references), 1)
+        for position, reference in enumerate(references):
+            moving = bool(reference.strides) or not inside
+            lines, self.lines = self.lines, (self.lines if moving else self.prologue)
+            address = self.address(reference)
+            at = self.value("slot", f"getelementptr ptr, ptr {array}, i64 {position}")
+            self.line(f"store ptr {address}, ptr {at}")
+            self.lines = lines
+        return array
+
+    def sizes(self, sizes: tuple[int, ...]) -> str:
+        if not sizes:
+            return "null"
+        return "@" + self.globals.setdefault(sizes, f"sizes.{len(self.globals)}")
+
+    # steps
+
+    def steps(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            self.step(step)
+
+    def step(self, step: Step) -> None:
+        match step:
+            case KernelCall():
+                self.kernel_call(step)
+            case MatrixProduct():
+                self.matrix_product(step)
+            case HostCall():
+                self.host_call(step)
+            case Copy():
+                if step.nbytes:
+                    to, source = self.address(step.destination), self.address(step.source)
+                    self.line(
+                        f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, "
+                        f"i64 {step.nbytes}, i1 false)"
+                    )
+            case Fill():
+                if step.nbytes:
+                    to = self.address(step.destination)
+                    self.line(
+                        f"call void @llvm.memset.p0.i64(ptr {to}, i8 {step.byte}, "
+                        f"i64 {step.nbytes}, i1 false)"
+                    )
+            case For():
+                self.for_loop(step)
+            case While():
+                self.while_loop(step)
+            case Branch():
+                self.branch(step)
+
+    def kernel_call(self, step: KernelCall) -> None:
+        if not step.extent:
+            return
+        symbol = self.functions.kernel(step.kernel)
+        buffers, sizes = self.slots(list(step.buffers)), self.sizes(step.sizes)
+        chunk = chunk_of(step)
+        self.task(symbol, buffers, sizes, step.extent, chunk, step.work)
+
+    def matrix_product(self, step: MatrixProduct) -> None:
+        tiles = products.tiling(step.m, step.n, step.k)
+        extent = step.batch * tiles.count
+        if not extent or not step.m or not step.n:
+            return
+        symbol = self.functions.product(step)
+        operands = (step.left, step.right, step.out)
+        buffers = self.slots([operand.reference for operand in operands])
+        chunk = products.chunk_of(step, tiles)
+        self.task(symbol, buffers, "null", extent, chunk, step_work(step))
+
+    def task(
+        self, symbol: str, buffers: str, sizes: str, extent: int, chunk: int, work: int
+    ) -> None:
+        """Run a task here, or in chunks over the pool."""
+        chunks = -(-extent // chunk)
+        if chunks == 1 or not self.long:
+            self.line(f"call void @{symbol}(ptr {buffers}, ptr {sizes}, i64 0, i64 {extent})")
+            return
+        self.splits = True
+        status = self.value(
+            "status",
+            f"call i32 @jl_pool_run(ptr @{symbol}, ptr {buffers}, ptr {sizes}, i64 {extent}, "
+            f"i64 {chunk}, i64 {chunks}, ptr %frame, i64 {work // chunks})",
+        )
+        self.leave_if_not_zero(status)
+
+    def host_call(self, step: HostCall) -> None:
+        addresses = self.slots([o.reference for o in (*step.inputs, *step.outputs)])
+        program = self.value("program", "load i64, ptr %context")
+        status = self.value(
+            "status",
+            f"call i32 @jl_host_call(i64 {program}, i64 {len(self.host_calls)}, ptr {addresses})",
+        )
+        self.host_calls.append(step)
+        self.leave_if_not_zero(status)
+
+    def for_loop(self, step: For) -> None:
+        if not step.trips:
+            return
+        head, exit_label = self.name("for"), self.name("end")
+        index, following = self.name("i"), self.name("i.next")
+        before = self.block
+        self.line(f"br label {head}")
+        self.label(head)
+        at = len(self.lines)  # the phi is written when the block that jumps back is known
+        self.counters[step.counter] = index
+        self.steps(step.body)
+        del self.counters[step.counter]
+        if step_work(step) >= UNPOLLED_WORK:
+            self.spend(block_work(step.body))
+        self.line(f"{following} = add i64 {index}, 1")
+        more = self.value("more", f"icmp ult i64 {following}, {step.trips}")
+        self.lines.insert(at, f"  {index} = phi i64 [ 0, {before} ], [ {following}, {self.block} ]")
+        self.branch_if(more, head, exit_label)
+        self.label(exit_label)
+
+    def while_loop(self, step: While) -> None:
+        head, body, exit_label = self.name("while"), self.name("do"), self.name("end")
+        index, following = self.name("i"), self.name("i.next")
+        before = self.block
+        self.line(f"br label {head}")
+        self.label(head)
+        at = len(self.lines)
+        self.counters[step.counter] = index
+        self.steps(step.condition)
+        predicate = self.value("predicate", f"load i8, ptr {self.address(step.predicate)}")
+        self.branch_if(self.value("go", f"icmp ne i8 {predicate}, 0"), body, exit_label)
+        self.label(body)
+        self.steps(step.body)
+        del self.counters[step.counter]
+        self.spend(block_work(step.condition + step.body))
+        self.line(f"{following} = add i64 {index}, 1")
+        self.lines.insert(at, f"  {index} = phi i64 [ 0, {before} ], [ {following}, {self.block} ]")
+        self.line(f"br label {head}")
+        self.label(exit_label)
+
+    def branch(self, step: Branch) -> None:
+        index = self.value("index", f"load i32, ptr {self.address(step.index)}")
+        low = self.value("low", f"call i32 @llvm.smax.i32(i32 {index}, i32 0)")
+        top = len(step.branches) - 1
+        clamped = self.value("chosen", f"call i32 @llvm.smin.i32(i32 {low}, i32 {top})")
+        labels = [self.name("case") for _ in step.branches]
+        end = self.name("end")
+        cases = " ".join(f"i32 {n}, label {label}" for n, label in enumerate(labels[1:], 1))
+        self.line(f"switch i32 {clamped}, label {labels[0]} [ {cases} ]")
+        for label, steps in zip(labels, step.branches, strict=True):
+            self.label(label)
+            self.steps(steps)
+            self.line(f"br label {end}")
+        self.label(end)
+
+    def spend(self, work: int) -> None:
+        """Take `work` from the budget; when it is used up, look at the clock (`jl_poll`)."""
+        if not self.long:
+            return
+        budget = self.value("budget", "load i64, ptr %frame")
+        rest = self.value("rest", f"sub i64 {budget}, {work}")
+        self.line(f"store i64 {rest}, ptr %frame")
+        poll, go_on = self.name("poll"), self.name("go.on")
+        self.branch_if(self.value("out", f"icmp slt i64 {rest}, 0"), poll, go_on)
+        self.label(poll)
+        self.leave_if_not_zero(self.value("status", "call i32 @jl_poll(ptr %frame)"))
+        self.line(f"br label {go_on}")
+        self.label(go_on)
+
+
+_RELEASE = (
+    f"  %frame = alloca {pool_code.FRAME_TYPE}",
+    "  %deadline.at = getelementptr i64, ptr %frame, i64 1",
+    "  %thread.at = getelementptr i64, ptr %frame, i64 2",
+    f"  store i64 {pool_code.POLL_WORK}, ptr %frame",
+    "  store i64 0, ptr %deadline.at",
+    "  %thread = call ptr @PyEval_SaveThread()",
+    "  store ptr %thread, ptr %thread.at",
+)
+_REACQUIRE = (
+    "  %thread.last = load ptr, ptr %thread.at",
+    "  call void @PyEval_RestoreThread(ptr %thread.last)",
+)

@@ -1,0 +1,1 @@
+"""The GPU backend: loop nests become CUDA C++ source, compiled at run time."""

@@ -1,0 +1,1 @@
+"""The compiler: named passes from traced programs to loop nests, every step open to view."""

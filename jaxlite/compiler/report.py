@@ -1,0 +1,118 @@
+"""The compile report: every pass with what it decided and why, the kernels, the plan, the generated code.
+
+Data first: a viewer reads the fields; ``text()`` says the same in words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, final
+
+from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.source import SourceInfo
+
+if TYPE_CHECKING:
+    from jaxlite.compiler.groups import Group
+    from jaxlite.compiler.plan import Plan
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """One choice: what it was about, what was chosen, why, and the numbers that it went by."""
+
+    subject: str
+    verdict: str
+    reason: str
+    numbers: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    source: SourceInfo | None = None
+
+    def text(self) -> str:
+        """``subject: verdict (reason; numbers) at line``."""
+        numbers = "".join(f"; {k} {v:,}" for k, v in self.numbers.items())
+        at = f" [{self.source.summary()}]" if self.source is not None and self.source.summary() else ""
+        return f"{self.subject}: {self.verdict} ({self.reason}{numbers}){at}"
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class PassRecord:
+    """One pass: its name and purpose, how long it took, what it decided, and what it gave."""
+
+    name: str
+    why: str
+    seconds: float
+    decisions: tuple[Decision, ...]
+    equations: int
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class KernelRecord:
+    """One kernel: its name, the equations that it computes (as text, with their lines), its loop nest."""
+
+    name: str
+    kind: str
+    equations: tuple[str, ...]
+    sources: tuple[SourceInfo, ...]
+    loop_nest: Callable[[], str]
+    reads_bytes: int
+    writes_bytes: int
+
+
+@final
+@dataclasses.dataclass(eq=False)
+class CompileReport:
+    """How one program was compiled."""
+
+    name: str
+    jaxpr: ClosedJaxpr
+    simplified: ClosedJaxpr
+    passes: list[PassRecord]
+    groups: list[Group]
+    kernels: list[KernelRecord]
+    plan: Plan
+    seconds: dict[str, float]
+    target: Callable[[], str]
+    machine: Callable[[], str]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Every decision of every pass, in order."""
+        return [d for p in self.passes for d in p.decisions]
+
+    @property
+    def target_text(self) -> str:
+        """The generated code (LLVM IR)."""
+        return self.target()
+
+    @property
+    def assembly(self) -> str:
+        """The machine code, as assembly."""
+        return self.machine()
+
+    @property
+    def host_calls(self) -> list[str]:
+        """Names of the steps that call back into Python."""
+        from jaxlite.compiler.plan import HostCall, all_steps
+
+        return [s.name for s in all_steps(self.plan.steps) if isinstance(s, HostCall)]
+
+    def text(self) -> str:
+        """Passes, decisions and kernels in words."""
+        lines = [f"{self.name}: {len(self.jaxpr.eqns)} equations traced, {len(self.kernels)} kernels"]
+        for record in self.passes:
+            lines.append(f"  {record.name} ({record.why}): {record.equations} equations, {record.seconds * 1e3:.2f} ms")
+            lines += [f"    {d.text()}" for d in record.decisions]
+        for kernel in self.kernels:
+            lines.append(f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes {kernel.writes_bytes:,} B")
+            lines += [f"    {equation}" for equation in kernel.equations]
+        if self.host_calls:
+            lines.append(f"  calls into Python: {', '.join(self.host_calls)}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+

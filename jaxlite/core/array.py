@@ -1,0 +1,273 @@
+"""Array: an immutable value in memory.
+
+An ``Array`` knows its aval and where its elements lie from birth: a NumPy view, or an address and the object that
+keeps it alive (what compiled programs give), of which the view is made when somebody asks.  Operators and methods
+are added by ``jaxlite.numpy`` from its table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from jaxlite.core import config, dtypes
+from jaxlite.core.avals import ShapedArray, check_dtype
+
+
+@final
+class Array:
+    """The array that every function of jaxlite takes and gives.  Made by ``jaxlite.numpy.array`` and the like.
+
+    >>> import jaxlite.numpy as jnp
+    >>> jnp.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    """
+
+    __slots__ = ("__weakref__", "_address", "_owner", "_view", "aval")
+    __array_priority__ = 100
+    __hash__: ClassVar[Any] = None
+
+    def __init__(self, aval: ShapedArray, view: np.ndarray[Any, Any] | None, address: int = 0, owner: Any = None) -> None:
+        self.aval = aval
+        self._view = view
+        self._address = address
+        self._owner = owner
+
+    # -- where it lies ------------------------------------------------------------------------
+
+    @property
+    def view(self) -> np.ndarray[Any, Any]:
+        """The elements as NumPy sees them (physical dtype); for jaxlite's own use, since it can be written to."""
+        view = self._view
+        if view is None:
+            if self._owner is None:
+                raise RuntimeError("Array has been deleted: it was donated or delete() was called on it.")
+            view = self._view = _view_of(self._address, self._owner, self.aval)
+        return view
+
+    @property
+    def address(self) -> int:
+        """Where the first element lies; the elements follow in row-major order without gaps."""
+        if self._address:
+            return self._address
+        view = self.view
+        if not view.flags.c_contiguous:
+            view = self._view = np.ascontiguousarray(view)
+        self._address = view.__array_interface__["data"][0] if view.size else _NOWHERE
+        return self._address
+
+    @property
+    def owner(self) -> Any:
+        """What keeps the elements alive."""
+        return self._owner if self._owner is not None else self._view
+
+    def delete(self) -> None:
+        """Gives the elements up; any later use raises ``RuntimeError``."""
+        self._view = self._owner = None
+        self._address = 0
+
+    def is_deleted(self) -> bool:
+        """Whether the elements were given up, by :meth:`delete` or by donation."""
+        return self._view is None and self._owner is None
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.aval.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.aval.nbytes
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the type gives way to others in promotion."""
+        return self.aval.weak_type
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds every element: true, as there is one process."""
+        return True
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object: the array has no axes.")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(self.aval.shape[0])])  # type: ignore[index]
+
+    # -- as something else --------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if dtypes.is_key(self.aval.dtype):
+            raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use jax.random.key_data(arr) if you wish to extract the underlying integer array.")
+        view = self.view
+        if copy or (dtype is not None and np.dtype(dtype) != view.dtype):
+            return np.array(view, dtype=dtype)
+        view = view.view()
+        view.flags.writeable = False
+        return view
+
+    def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()" if self.aval.size else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
+        return bool(self.view.reshape(())[()])
+
+    def _scalar(self, kind: str) -> Any:
+        if self.aval.shape:
+            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}, wanted {kind}.")
+        return self.view[()]
+
+    def __int__(self) -> int:
+        return int(self._scalar("an int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("a float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("a complex"))
+
+    def __index__(self) -> int:
+        if not dtypes.is_integer(self.aval.dtype) or self.aval.shape:
+            raise TypeError(f"Only integer scalar arrays can be converted to a scalar index; got {self.aval}.")
+        return int(self.view[()])
+
+    def item(self, *args: int) -> Any:
+        """The one element (or the one at ``args``) as a Python number."""
+        return self.view.item(*args)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self.view.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements' bytes."""
+        return self.view.tobytes(order)
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (np.array(self.view), self.aval.dtype, self.aval.weak_type)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return Array(self.aval, np.array(self.view))
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __dlpack__(self, **options: Any) -> Any:
+        # NumPy exports only writable arrays before DLPack 1; the consumer's copy rules apply from there.
+        return self.view.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.view.__dlpack_device__()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.__array__())
+
+    def block_until_ready(self) -> Array:
+        """Itself: results are there when a call returns."""
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Nothing: elements lie in host memory."""
+
+    # -- text ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array(deleted, shape={self.shape}, dtype={self.dtype.name})"
+        if dtypes.is_key(self.aval.dtype):
+            words = np.ascontiguousarray(self.view).view(np.uint32).reshape((*self.shape, 2))
+            return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{words}"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        tail = f", dtype={self.aval.dtype.name}{weak})"
+        if self.aval.size == 0:
+            return f"Array([], shape={self.shape}{tail}"
+        body = np.array2string(self.view, prefix="Array(", separator=", ", suffix=tail)
+        last_line = body[body.rfind("\n") + 1 :]
+        width = len(last_line) + (6 if "\n" not in body else 0) + len(tail)
+        separator = "," + "\n" + " " * 6 if width > np.get_printoptions()["linewidth"] else ", "
+        return f"Array({body}{separator}{tail[2:]}"
+
+    def __str__(self) -> str:
+        return repr(self) if dtypes.is_key(self.aval.dtype) or self.is_deleted() else str(self.view)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.view[()], spec) if not self.aval.shape else format(str(self), spec)
+
+
+_NOWHERE = 64  # the address of an array without elements: never read, only not null
+
+
+def _view_of(address: int, owner: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
+    dtype = dtypes.physical(aval.dtype)
+    if aval.size == 0:
+        return np.zeros(aval.shape, dtype)
+    memory = (ctypes.c_byte * aval.nbytes).from_address(address)
+    memory._owner = owner  # keeps the block alive as long as the view's buffer lives
+    return np.frombuffer(memory, dtype).reshape(aval.shape)
+
+
+def _rebuild(view: np.ndarray[Any, Any], dtype: Any, weak_type: bool) -> Array:
+    return Array(ShapedArray(view.shape, dtype, weak_type), view)
+
+
+def from_numpy(view: np.ndarray[Any, Any], weak_type: bool = False) -> Array:
+    """An ``Array`` on NumPy's own memory, which nobody may write to afterwards; the dtype is kept."""
+    return Array(ShapedArray(view.shape, view.dtype, weak_type), view)
+
+
+def to_array(value: Any, dtype: Any = None) -> Array:
+    """An ``Array`` with a copy of a NumPy value's or a Python scalar's elements, 64-bit types halved while they are off."""
+    if isinstance(value, Array) and dtype is None:
+        return value
+    scalar = dtypes.PYTHON_SCALARS.get(type(value))
+    if scalar is not None:
+        wanted = dtypes.canonicalize(scalar if dtype is None else dtype)
+        weak = dtype is None and type(value) is not bool
+        return Array(ShapedArray((), wanted, weak), np.array(value, wanted))
+    array = np.asarray(value)
+    check_dtype(array.dtype, value)
+    wanted = dtypes.canonicalize(array.dtype if dtype is None else dtype)
+    return Array(ShapedArray(array.shape, wanted), np.array(array, wanted, order="C"))
+
+
+def numpy_of(value: Any, x64: bool | None = None) -> np.ndarray[Any, Any]:
+    """The elements of any concrete value, in the dtype that its aval says."""
+    if isinstance(value, Array):
+        return value.view
+    scalar = dtypes.PYTHON_SCALARS.get(type(value))
+    if scalar is not None:
+        wide = config.enable_x64.value if x64 is None else x64
+        return np.array(value, scalar if wide else dtypes._HALVED.get(scalar, scalar))
+    array = np.asarray(value)
+    wanted = dtypes.canonicalize(array.dtype)
+    return array if array.dtype == wanted else array.astype(wanted)

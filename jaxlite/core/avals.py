@@ -1,0 +1,149 @@
+"""Avals: what is known of a value before it is computed.
+
+``ShapedArray`` carries shape, dtype, weak type, sharding (mesh axes by dimension, as plain data) and the mesh
+axes over which it varies.  ``aval_of`` gives the aval of any value that a primitive accepts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.core import config, dtypes
+
+NO_AXES: frozenset[str] = frozenset()
+
+
+@final
+class ShapedArray:
+    """The type of an array: ``float32[3,4]``, weak or not, sharded or not."""
+
+    __slots__ = ("_hash", "dtype", "shape", "sharding", "varying", "weak_type")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        weak_type: bool = False,
+        sharding: Any = None,
+        varying: frozenset[str] = NO_AXES,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak_type = weak_type
+        self.sharding = sharding
+        self.varying = varying
+        self._hash: int | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.size * int(self.dtype.itemsize)
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """A copy with some fields replaced."""
+        fields = {k: changes.get(k, getattr(self, k)) for k in ("shape", "dtype", "weak_type", "sharding", "varying")}
+        return ShapedArray(**fields)
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same, not weak."""
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of tangents of this type."""
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.sharding, self.varying)
+
+    def matches(self, other: ShapedArray) -> bool:
+        """Equal shape and dtype: what a loop carry or a branch must keep (weak types aside)."""
+        return self.shape == other.shape and self.dtype == other.dtype
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, ShapedArray)
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+            and self.sharding == other.sharding
+            and self.varying == other.varying
+        )
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.shape, self.dtype, self.weak_type, self.varying))
+        return self._hash
+
+    def _dimensions(self) -> str:
+        spec = self.sharding.spec if self.sharding is not None else ()
+        spec = tuple(spec) + (None,) * (len(self.shape) - len(spec))
+        return ",".join(str(n) if axis is None else f"{n}@{axis}" for n, axis in zip(self.shape, spec, strict=True))
+
+    def short(self) -> str:
+        """As a jaxpr prints it: ``f32[3,4]``."""
+        return f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]"
+
+    def __str__(self) -> str:
+        name = self.dtype.name if self.dtype != dtypes.float0 else "float0"
+        return f"{name}[{self._dimensions()}]"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self}{weak})"
+
+
+_SCALAR_AVALS = {
+    (kind, x64): ShapedArray((), dtype if x64 else dtypes._HALVED.get(dtype, dtype), kind is not bool)
+    for kind, dtype in dtypes.PYTHON_SCALARS.items()
+    for x64 in (False, True)
+}
+
+
+def aval_of(value: Any) -> ShapedArray:
+    """The aval of an array, tracer, NumPy value or Python scalar; ``TypeError`` for anything else."""
+    aval = getattr(value, "aval", None)
+    if aval is not None:
+        return aval  # type: ignore[no-any-return]
+    scalar = _SCALAR_AVALS.get((type(value), config.enable_x64.value))
+    if scalar is not None:
+        if type(value) is int and not -(2**31) <= value < 2**31:
+            _check_integer(value, scalar.dtype)
+        return scalar
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ShapedArray(value.shape, dtypes.canonicalize(check_dtype(value.dtype, value)))
+    raise TypeError(f"{value!r} of type {type(value).__name__} is not a valid JAX type: expected an array or a number.")
+
+
+def _check_integer(value: int, dtype: np.dtype[Any]) -> None:
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}: it holds {info.min} to {info.max}.")
+
+
+def check_dtype(dtype: Any, value: Any) -> Any:
+    """``dtype`` where arrays can hold it; ``TypeError`` for strings, objects, dates and records."""
+    if dtype.kind in "biufc" or dtype.name in ("bfloat16",) or dtype == dtypes.float0:
+        return dtype
+    kind = type(value).__name__
+    raise TypeError(
+        f"A {kind} with dtype {dtype} is not a valid JAX array type.  Only arrays of numeric types are supported."
+    )
+
+
+def is_valid(value: Any) -> bool:
+    """Whether a primitive accepts ``value``."""
+    if getattr(value, "aval", None) is not None or type(value) in dtypes.PYTHON_SCALARS:
+        return True
+    return isinstance(value, (np.ndarray, np.generic)) and (value.dtype.kind in "biufc" or value.dtype.name == "bfloat16")

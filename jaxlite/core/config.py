@@ -1,0 +1,164 @@
+"""Flags: their names, defaults, environment variables, and how to read, set and scope them.
+
+A flag is read as ``enable_x64.value``.  ``config.update("jax_enable_x64", True)`` sets it for the process,
+``with enable_x64(True):`` for the running thread, and ``JAX_ENABLE_X64=1`` at the start, as in JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, final
+
+T = TypeVar("T")
+
+
+@final
+class Flag:
+    """One named setting: process-wide value, per-thread override, environment variable, and a check."""
+
+    def __init__(self, name: str, default: Any, parse: Callable[[str, Any], Any], what: str) -> None:
+        self.name, self.default, self.what = name, default, what
+        self.__doc__ = what
+        self._parse = parse
+        self._local = threading.local()
+        text = os.environ.get(name.upper())
+        self._global = default if text is None else parse(name, text)
+
+    @property
+    def value(self) -> Any:
+        """The override of this thread, else the value of the process."""
+        try:
+            return self._local.value
+        except AttributeError:
+            return self._global
+
+    def set(self, value: Any) -> None:
+        """Sets the process-wide value."""
+        self._global = self._parse(self.name, value)
+
+    @contextlib.contextmanager
+    def __call__(self, value: Any = True) -> Iterator[None]:
+        """Overrides the flag in this thread for the length of a ``with`` block."""
+        value = self._parse(self.name, value)
+        missing = object()
+        before = getattr(self._local, "value", missing)
+        self._local.value = value
+        try:
+            yield
+        finally:
+            if before is missing:
+                del self._local.value
+            else:
+                self._local.value = before
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if isinstance(value, str):
+        known = {"1": True, "true": True, "yes": True, "on": True, "y": True, "t": True}
+        known |= {"0": False, "false": False, "no": False, "off": False, "n": False, "f": False}
+        if value.lower() not in known:
+            raise ValueError(f"{name} takes true or false, not {value!r}.")
+        return known[value.lower()]
+    return bool(value)
+
+
+def _integer(name: str, value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} takes a whole number, not {value!r}.") from None
+
+
+def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
+    def parse(name: str, value: Any) -> Any:
+        if value not in choices:
+            listed = ", ".join(map(repr, choices))
+            raise ValueError(f"{name} takes one of {listed}, not {value!r}.")
+        return value
+
+    return parse
+
+
+def _anything(name: str, value: Any) -> Any:
+    return value
+
+
+_FLAGS: dict[str, Flag] = {}
+
+
+def _flag(name: str, default: Any, parse: Callable[[str, Any], Any], what: str) -> Flag:
+    _FLAGS[name] = flag = Flag(name, default, parse, what)
+    return flag
+
+
+enable_x64 = _flag("jax_enable_x64", False, _boolean, "Keep 64-bit types instead of halving them.")
+disable_jit = _flag("jax_disable_jit", False, _boolean, "Run jitted functions op by op.")
+debug_nans = _flag("jax_debug_nans", False, _boolean, "Raise where a NaN is first made.")
+debug_infs = _flag("jax_debug_infs", False, _boolean, "Raise where an infinity is first made.")
+enable_checks = _flag("jax_enable_checks", False, _boolean, "Verify every IR after every pass.")
+check_tracer_leaks = _flag("jax_check_tracer_leaks", False, _boolean, "Raise where a tracer escapes.")
+log_compiles = _flag("jax_log_compiles", False, _boolean, "Log every compilation.")
+explain_cache_misses = _flag("jax_explain_cache_misses", False, _boolean, "Log why a call retraces.")
+debug_key_reuse = _flag("jax_debug_key_reuse", False, _boolean, "Raise where a random key is used twice.")
+numpy_dtype_promotion = _flag(
+    "jax_numpy_dtype_promotion", "standard", _choice("standard", "strict"), "How dtypes promote."
+)
+numpy_rank_promotion = _flag(
+    "jax_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"), "Whether ranks promote."
+)
+default_matmul_precision = _flag("jax_default_matmul_precision", None, _anything, "Matrix products.")
+threefry_partitionable = _flag("jax_threefry_partitionable", True, _boolean, "Shardable random bits.")
+default_prng_impl = _flag(
+    "jax_default_prng_impl", "threefry2x32", _choice("threefry2x32"), "The generator of new keys."
+)
+default_device = _flag("jax_default_device", None, _anything, "Where new arrays are put.")
+platforms = _flag("jax_platforms", None, _anything, "Platforms to look for, comma separated.")
+num_cpu_devices = _flag("jax_num_cpu_devices", None, _integer, "How many virtual CPU devices there are.")
+traceback_filtering = _flag(
+    "jax_traceback_filtering",
+    "auto",
+    _choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
+    "What to do with frames of the library.",
+)
+contract_fma = _flag(
+    "jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add."
+)
+num_threads = _flag("jaxlite_num_threads", None, _integer, "Size of the thread pool.")
+
+
+@final
+class Config:
+    """``jax.config``: read flags as attributes, set them with :meth:`update`.
+
+    >>> import jaxlite
+    >>> jaxlite.config.jax_enable_x64
+    False
+    """
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets flag ``name`` for the process; ``AttributeError`` where there is no such flag."""
+        if name not in _FLAGS:
+            close = [f for f in _FLAGS if name.removeprefix("jax_") in f]
+            hint = f"  Did you mean {close[0]!r}?" if close else ""
+            raise AttributeError(f"Unrecognized config option: {name}.{hint}")
+        _FLAGS[name].set(value)
+
+    def read(self, name: str) -> Any:
+        """The value of flag ``name``."""
+        return getattr(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FLAGS:
+            return _FLAGS[name].value
+        raise AttributeError(f"Unrecognized config option: {name}.")
+
+    def __dir__(self) -> list[str]:
+        return [*_FLAGS, "update", "read"]
+
+
+config = Config()

@@ -1,0 +1,26 @@
+"""Effects: what an equation does besides computing its results.
+
+An equation carries a set of :class:`Effect`; a jaxpr's set is the union of its equations'.  Ordered effects
+keep their order among themselves through loops and branches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import final
+
+
+@final
+@dataclasses.dataclass(frozen=True, order=True)
+class Effect:
+    """A kind of side effect: its name, and whether its uses keep their order."""
+
+    name: str
+    ordered: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Effects = frozenset[Effect]
+NO_EFFECTS: Effects = frozenset()

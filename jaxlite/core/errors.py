@@ -1,0 +1,65 @@
+"""Every exception class that users meet, and the messages that several places share.
+
+A message says what was given, what was expected, and what to write instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class JaxliteError(Exception):
+    """Root of what only jaxlite raises."""
+
+
+class TypePromotionError(ValueError):
+    """Dtypes that do not promote to a common one."""
+
+
+class JAXTypeError(TypeError):
+    """A value of a kind that a transformation cannot use."""
+
+
+class JAXIndexError(IndexError):
+    """An index of a kind that tracing cannot use."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A concrete value was asked of a traced one."""
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """NumPy was given a traced array."""
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """An integer was asked of a traced array."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A truth value was asked of a traced array."""
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean mask was used where its count of true entries sets a shape."""
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A tracer was used after its transformation ended."""
+
+
+class KeyReuseError(RuntimeError):
+    """A random key was used twice."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """A compiled program failed while running."""
+
+
+class NonDifferentiableError(TypeError):
+    """A derivative was asked of something that has none."""
+
+
+def location(source: Any) -> str:
+    """`` (file:line)`` for a message, '' where nothing is known."""
+    return f" ({source.summary()})" if source is not None and source.summary() else ""

@@ -1,0 +1,132 @@
+"""Primitive: the whole contract of an operation, on one page, and the registry of all of them.
+
+A primitive is one small final class, instantiated once (``sin_p = Sin()``): the instance registers itself
+under its name.  What it lacks of the contract is an abstract method, so a forgotten rule fails at import and
+names itself.  Families (``jaxlite.lax.families``) supply what follows from an operation's kind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from jaxlite.core import runtime
+from jaxlite.core.avals import ShapedArray
+from jaxlite.core.context import context
+from jaxlite.core.effects import NO_EFFECTS, Effects
+
+registry: dict[str, Primitive] = {}
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """One call that the conformance test makes: shapes of the operands, parameters, and how to draw values.
+
+    ``low`` and ``high`` bound the values drawn; ``dtypes`` fixes the operands' dtypes where the primitive's own
+    list does not say it all; ``tolerance`` is in ulps of the result's dtype.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    params: dict[str, Any] = dataclasses.field(default_factory=dict)
+    low: float = -2.0
+    high: float = 2.0
+    dtypes: tuple[str, ...] | None = None
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class AxisData:
+    """The axis that ``vmap`` adds: its name (None where it has none) and size."""
+
+    name: Any
+    size: int
+
+
+class Primitive(ABC):
+    """An operation of the language of jaxprs.
+
+    ``name`` is what jaxprs print; ``family`` what the compiler goes by; ``multiple_results`` says whether ``bind``
+    gives a list; ``accepts`` lists the kinds of dtype it takes ("b" bool, "i" signed, "u" unsigned, "f" float, "K"
+    keys); ``exact`` says that ``evaluate`` gives the very bits that compiled code gives; ``identities`` names the rules
+    of ``compiler.simplify`` that hold for it.
+    """
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    multiple_results: ClassVar[bool] = False
+    accepts: ClassVar[str] = "biuf"
+    exact: ClassVar[bool] = False
+    identities: ClassVar[Sequence[str]] = ()
+    samples: ClassVar[Sequence[Sample]] = ()
+
+    def __init__(self) -> None:
+        if self.name in registry:
+            raise ValueError(f"Two primitives are called {self.name!r}: {registry[self.name]!r} and {self!r}.")
+        registry[self.name] = self
+
+    @abstractmethod
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        """The avals of the results; raises where operands do not fit."""
+
+    @abstractmethod
+    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        """The results as NumPy computes them: the meaning, and the eager path where ``exact``."""
+
+    @abstractmethod
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        """Results and their tangents; a tangent may be a ``Zero``."""
+
+    @abstractmethod
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        """A cotangent (or None) for each operand; linear operands come as ``LinearOperand``, others as values."""
+
+    @abstractmethod
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        """Results for operands with one more axis each at ``dims`` (None: not batched), and where theirs is."""
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        """Like ``jvp``, with tangents that are being recorded: results must not depend on them.
+
+        The ``jvp`` rule serves where it computes results from primals alone; primitives that hold jaxprs split them.
+        """
+        return self.jvp(primals, tangents, **params)
+
+    def to_staged(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Operands and parameters as an equation holds them: where ``bind`` takes functions, jaxprs."""
+        return operands, params
+
+    def inlined(self, **params: Any) -> Any:
+        """For primitives that only apply a jaxpr to their operands, that jaxpr; else None."""
+        return None
+
+    def axis_names(self, **params: Any) -> tuple[Any, ...]:
+        """The named axes that the parameters speak of."""
+        return ()
+
+    def effects(self, **params: Any) -> Effects:
+        """What an equation does besides computing."""
+        return NO_EFFECTS
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Applies the primitive in the current trace; eager where there is none."""
+        trace = context.trace
+        if trace is None:
+            results = runtime.evaluate(self, operands, params)
+        else:
+            results = trace.process(self, operands, params)
+        return list(results) if self.multiple_results else results[0]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def get(name: str) -> Primitive:
+    """The primitive called ``name``: how families reach the primitives that their rules are made of."""
+    return registry[name]

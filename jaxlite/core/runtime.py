@@ -1,0 +1,58 @@
+"""The Runtime protocol: the one door through which eager evaluation and ``jit`` reach a backend.
+
+A backend is installed with a loader, called at the first use, so that importing jaxlite imports no compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from jaxlite.core.jaxpr import ClosedJaxpr
+    from jaxlite.core.primitive import Primitive
+
+
+class Executable(Protocol):
+    """A compiled program: flat arrays in, flat arrays out, and the report of how it was compiled."""
+
+    report: Any
+
+    def __call__(self, operands: Sequence[Any]) -> list[Any]: ...
+
+
+class Runtime(Protocol):
+    """What a backend offers."""
+
+    def evaluate(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+        """The results of one primitive on concrete operands."""
+        ...
+
+    def compile(self, jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool]) -> Executable:
+        """Machine code for a whole program."""
+        ...
+
+
+_loader: Callable[[], Runtime] | None = None
+_runtime: Runtime | None = None
+
+
+def install(loader: Callable[[], Runtime]) -> None:
+    """Says where the runtime comes from; ``loader`` runs at the first use."""
+    global _loader, _runtime
+    _loader, _runtime = loader, None
+
+
+def current() -> Runtime:
+    """The runtime in use."""
+    global _runtime
+    if _runtime is None:
+        if _loader is None:
+            raise RuntimeError("No runtime is installed: import jaxlite, which installs one.")
+        _runtime = _loader()
+    return _runtime
+
+
+def evaluate(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """The results of one primitive on concrete operands."""
+    return (_runtime or current()).evaluate(primitive, operands, params)

@@ -1,0 +1,1 @@
+"""Primitives that hold jaxprs (calls, branches, loops, custom rules) and collectives over named axes."""

@@ -1,0 +1,197 @@
+"""Custom rules as primitives: ``custom_jvp_call`` and ``custom_vjp_call`` hold a function and the user's rules for it.
+
+Run eagerly or under another transformation, the functions are called as Python; staged, the function becomes a jaxpr
+and the rules stay Python, called when a derivative is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context
+from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
+from jaxlite.core.primitive import AxisData
+from jaxlite.interpreters.batch import batch, place_axis
+from jaxlite.interpreters.stage import closed_over_nothing, stage
+from jaxlite.interpreters.zeros import Zero, instantiate, is_linear, zero_of
+from jaxlite.lax.families.higher_order import HigherOrder, run
+
+Flat = Callable[..., Sequence[Any]]
+
+
+def callable_of(call: Flat | ClosedJaxpr) -> Flat:
+    """A Python function for what may have been staged to a jaxpr."""
+    if isinstance(call, ClosedJaxpr):
+        return lambda *xs: evaluate(call.jaxpr, call.consts, xs)
+    return call
+
+
+def _batched_flat(function: Flat, axis: AxisData, dims: Sequence[int | None], out_dims: list[int | None] | None) -> Flat:
+    """``function`` over a batch, every result batched along its first axis."""
+
+    def whole(*values: Any) -> list[Any]:
+        results, where = batch(function, values, dims, axis, context.trace)
+        return [place_axis(r, d, axis.size, 0) for r, d in zip(results, where, strict=True)]
+
+    return whole
+
+
+class _CustomCall(HigherOrder):
+    """Base: ``call`` is a flat function or its jaxpr, whose first ``num_consts`` operands are what it closes over."""
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if context.trace is None:
+            return list(callable_of(params["call"])(*operands))
+        return super().bind(*operands, **params)
+
+    def inlined(self, **params: Any) -> Any:
+        return params["call"]
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return tuple(params["call"].out_avals)
+
+    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        return tuple(run(params["call"], arrays))
+
+    def to_staged(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        if isinstance(params["call"], ClosedJaxpr):
+            return operands, params
+        closed, consts = closed_over_nothing(stage(params["call"], [aval_of(o) for o in operands]))
+        return [*consts, *operands], {**params, "call": closed, "num_consts": len(consts)}
+
+
+@final
+class CustomJVPCall(_CustomCall):
+    """``jvp(primals and tangents)`` gives results and tangents, flat."""
+
+    name = "custom_jvp_call"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        n = params["num_consts"]
+        results = params["jvp"](*primals[n:], *map(instantiate, tangents[n:]))
+        half = len(results) // 2
+        return list(results[:half]), list(results[half:])
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        raise NotImplementedError("A custom_jvp function in a linear program has no transpose.")
+
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        n = params["num_consts"]
+        call = _batched_flat(callable_of(params["call"]), axis, dims, None)
+        # Tangents come batched first, as the rule's own batching instantiates them.
+        t_dims = [None if d is None else d for d in dims[n:]]
+        jvp = _batched_flat(params["jvp"], axis, [*dims[n:], *t_dims], None)
+        placed, consts = list(operands), n
+        outs = self.bind(*placed, call=call, jvp=jvp, num_consts=consts)
+        return list(outs), [0] * len(outs)
+
+
+@final
+class CustomVJPCall(_CustomCall):
+    """``fwd(operands)`` gives (residuals, results); ``bwd(residuals, cotangents)`` cotangents of the operands, flat."""
+
+    name = "custom_vjp_call"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        raise TypeError(
+            "can't apply forward-mode differentiation (jvp) to a custom_vjp function: it has only a reverse rule.  Use "
+            "jax.custom_jvp for functions that are differentiated forward."
+        )
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        n = params["num_consts"]
+        residuals, outs = params["fwd"](*primals[n:])
+        avals = tuple(aval_of(o).to_tangent_aval() for o in outs)
+        moved = custom_tangents_p.bind(
+            *residuals, *map(instantiate, tangents[n:]), bwd=params["bwd"], num_residuals=len(residuals), out_avals=avals
+        )
+        from jaxlite.interpreters.zeros import has_tangent
+
+        return list(outs), [t if has_tangent(aval_of(o)) else zero_of(o) for o, t in zip(outs, moved, strict=True)]
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        raise NotImplementedError("A custom_vjp function in a linear program has no transpose.")
+
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        n = params["num_consts"]
+        call = _batched_flat(callable_of(params["call"]), axis, dims, None)
+        own_dims, fwd, bwd = list(dims[n:]), params["fwd"], params["bwd"]
+        counts: list[int] = []
+
+        def whole_fwd(*values: Any) -> tuple[list[Any], list[Any]]:
+            def flat(*xs: Any) -> list[Any]:
+                residuals, outs = fwd(*xs)
+                counts[:] = [len(residuals)]
+                return [*residuals, *outs]
+
+            results = list(_batched_flat(flat, axis, own_dims, None)(*values))
+            return results[: counts[0]], results[counts[0] :]
+
+        def whole_bwd(*values: Any) -> list[Any]:
+            every = [0] * len(values)
+            pulled = list(_batched_flat(bwd, axis, every, None)(*values))
+            return [_unbatched(p, d) for p, d in zip(pulled, own_dims, strict=True)]
+
+        outs = self.bind(*operands, call=call, fwd=whole_fwd, bwd=whole_bwd, num_consts=n)
+        return list(outs), [0] * len(outs)
+
+
+def _unbatched(cotangent: Any, dim: int | None) -> Any:
+    """The cotangent of an operand: where that was not batched, the sum over the batch."""
+    from jaxlite.interpreters.batch import move_axis
+    from jaxlite.lax.reductions.sums import reduce_sum
+
+    if type(cotangent) is Zero:
+        return cotangent
+    return reduce_sum(cotangent, (0,)) if dim is None else move_axis(cotangent, 0, dim)
+
+
+@final
+class CustomTangents(HigherOrder):
+    """The tangent side of a custom_vjp call: known only by its transpose, the user's ``bwd``."""
+
+    name = "custom_tangents"
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return tuple(params["out_avals"])
+
+    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        n = params["num_residuals"]
+        outs = self.bind(*primals, **params)
+        if all(type(t) is Zero for t in tangents[:n]):
+            return outs, self.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
+        raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        n = params["num_residuals"]
+        pulled = params["bwd"](*operands[:n], *map(instantiate, cotangents))
+        return [*([None] * n), *(p if is_linear(o) else None for o, p in zip(operands[n:], pulled, strict=True))]
+
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        bwd, n = params["bwd"], params["num_residuals"]
+        own, count = list(dims), len(params["out_avals"])
+
+        def whole_bwd(*values: Any) -> list[Any]:
+            where = [*own[:n], *([0] * count)]
+            pulled = list(_batched_flat(bwd, axis, where, None)(*values))
+            return [_unbatched(p, d) for p, d in zip(pulled, own[n:], strict=True)]
+
+        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["out_avals"])
+        outs = self.bind(*operands, bwd=whole_bwd, num_residuals=n, out_avals=avals)
+        return outs, [0] * count
+
+
+custom_jvp_call_p, custom_vjp_call_p, custom_tangents_p = CustomJVPCall(), CustomVJPCall(), CustomTangents()

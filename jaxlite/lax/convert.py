@@ -1,0 +1,48 @@
+"""What lax functions do with their arguments before binding: values to arrays, constants of a type, checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxlite.core import dtypes
+from jaxlite.core.array import Array, to_array
+from jaxlite.core.avals import aval_of, is_valid
+from jaxlite.core.primitive import get
+from jaxlite.core.trace import Tracer
+
+
+def operand_of(value: Any) -> Any:
+    """``value`` as a primitive takes it; objects with ``__jax_array__`` are asked for theirs."""
+    kind = type(value)
+    if kind is Array or isinstance(value, Tracer):
+        return value
+    if hasattr(value, "__jax_array__"):
+        return value.__jax_array__()
+    if isinstance(value, np.ndarray) and is_valid(value):
+        return to_array(value)
+    aval_of(value)  # raises where the value is no array
+    return value
+
+
+def operands_of(*values: Any) -> list[Any]:
+    """Each value as a primitive takes it."""
+    return [operand_of(v) for v in values]
+
+
+def constant(value: Any, dtype: Any) -> Any:
+    """A NumPy scalar of ``dtype``."""
+    return dtypes.physical(dtype).type(value)
+
+
+def full_like(x: Any, value: Any) -> Any:
+    """A constant of the dtype of ``x`` that broadcasts against it.  It has no axes of its own."""
+    return constant(value, aval_of(x).dtype)
+
+
+def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x``, repeated to ``shape`` where it has no axes."""
+    if aval_of(x).shape == shape:
+        return x
+    return get("broadcast_in_dim").bind(x, shape=shape, broadcast_dimensions=(), sharding=None)

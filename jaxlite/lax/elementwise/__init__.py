@@ -1,0 +1,1 @@
+"""Elementwise primitives, by kind, each with its public function."""

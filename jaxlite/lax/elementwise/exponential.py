@@ -1,0 +1,116 @@
+"""Exponentials and logarithms."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.core.avals import aval_of
+from jaxlite.core.primitive import Sample
+from jaxlite.lax.convert import full_like, operands_of
+from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, sub
+from jaxlite.lax.families.elementwise import Elementwise
+from jaxlite.lax.families.mapped import Mapped
+
+_ANY = (Sample(((3, 5),)), Sample(((),)), Sample(((0,),)))
+_POSITIVE = (Sample(((3, 5),), low=0.1), Sample(((),), low=0.1))
+
+
+@final
+class Exp(Mapped):
+    name, opcode, function, accepts, samples = "exp", "exp", np.exp, "f", _ANY
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: mul(t, out),)
+
+
+@final
+class Exp2(Mapped):
+    name, opcode, function, accepts, samples = "exp2", "exp2", np.exp2, "f", _ANY
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: mul(t, mul(full_like(x, np.log(2)), out)),)
+
+
+@final
+class Expm1(Mapped):
+    name, opcode, function, accepts, samples = "expm1", "expm1", np.expm1, "f", _ANY
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: mul(t, add(out, full_like(x, 1))),)
+
+
+@final
+class Log(Mapped):
+    name, opcode, function, accepts, samples = "log", "log", np.log, "f", _POSITIVE
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: div(t, x),)
+
+
+@final
+class Log1p(Mapped):
+    name, opcode, function, accepts = "log1p", "log1p", np.log1p, "f"
+    samples = (Sample(((3, 5),), low=-0.9), Sample(((),), low=-0.9))
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: div(t, add(x, full_like(x, 1))),)
+
+
+@final
+class Logistic(Elementwise):
+    """1 / (1 + exp(-x))."""
+
+    name, accepts, samples = "logistic", "f", _ANY
+
+    def scalar(self, e: Any, x: Any) -> Any:
+        return e.div(1.0, e.add(1.0, e.exp(e.neg(x))))
+
+    def numpy(self, x: Any) -> Any:
+        wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+        return 1 / (1 + np.exp(-wide))
+
+    def partials(self, out: Any, x: Any) -> Any:
+        # sigmoid'(x) = s(x) s(-x): 1 - s(x) would cancel for large x.
+        return (lambda t: mul(t, mul(out, logistic(neg(x)))),)
+
+
+exp_p, exp2_p, expm1_p, log_p, log1p_p, logistic_p = Exp(), Exp2(), Expm1(), Log(), Log1p(), Logistic()
+
+
+def exp(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise e ** x."""
+    return exp_p.bind(*operands_of(x))
+
+
+def exp2(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise 2 ** x."""
+    return exp2_p.bind(*operands_of(x))
+
+
+def expm1(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise e ** x - 1, accurate near 0."""
+    return expm1_p.bind(*operands_of(x))
+
+
+def log(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise natural logarithm."""
+    return log_p.bind(*operands_of(x))
+
+
+def log1p(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise log(1 + x), accurate near 0."""
+    return log1p_p.bind(*operands_of(x))
+
+
+def logistic(x: Any, accuracy: Any = None) -> Any:
+    """Elementwise sigmoid, 1 / (1 + exp(-x))."""
+    return logistic_p.bind(*operands_of(x))
+
+
+def one_minus_square(x: Any) -> Any:
+    """Elementwise (1 - x) (1 + x): what tanh's derivative is made of, without cancellation near 1."""
+    one = full_like(x, 1)
+    assert aval_of(x).dtype == one.dtype
+    return mul(sub(one, x), add(one, x))

@@ -1,0 +1,122 @@
+"""The higher-order family: primitives that hold jaxprs.  They write every rule by hand; here is what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jaxlite.core.array import numpy_of
+from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.effects import NO_EFFECTS, Effects
+from jaxlite.core.jaxpr import ClosedJaxpr, evaluate, subjaxprs
+from jaxlite.core.primitive import AxisData, Primitive
+from jaxlite.core.trace import current_trace
+from jaxlite.interpreters.batch import batch_jaxpr, move_axis, place_axis
+from jaxlite.interpreters.caching import remembered
+from jaxlite.interpreters.jvp import jvp_jaxpr
+from jaxlite.interpreters.linearize import LinearizedJaxpr, linearize_jaxpr
+from jaxlite.interpreters.stage import stage
+from jaxlite.interpreters.transpose import backward_pass
+from jaxlite.interpreters.zeros import LinearOperand, Zero, instantiate
+
+Mask = tuple[bool, ...]
+
+
+class HigherOrder(Primitive):
+    """Base of primitives with jaxprs among their parameters."""
+
+    family: ClassVar[str] = "higher_order"
+    multiple_results: ClassVar[bool] = True
+    accepts: ClassVar[str] = "biufK"
+
+    def effects(self, **params: Any) -> Effects:
+        return NO_EFFECTS.union(*(inner.effects for _, inner in subjaxprs(params)))
+
+    def axis_names(self, **params: Any) -> tuple[Any, ...]:
+        return tuple(name for _, inner in subjaxprs(params) for name in _names_in(inner))
+
+
+@remembered
+def _names_in(closed: ClosedJaxpr) -> tuple[Any, ...]:
+    names = (name for eqn in closed.eqns for name in eqn.primitive.axis_names(**eqn.params))
+    return tuple(dict.fromkeys(names))
+
+
+def run(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The results of ``closed`` by eager evaluation, as NumPy arrays."""
+    with current_trace(None):
+        return [numpy_of(v) for v in evaluate(closed.jaxpr, closed.consts, list(operands))]
+
+
+def nonzero(tangents: Sequence[Any]) -> Mask:
+    """Which tangents do not vanish."""
+    return tuple(type(t) is not Zero for t in tangents)
+
+
+def kept(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
+    """The values where ``mask`` holds."""
+    return [v for v, m in zip(values, mask, strict=True) if m]
+
+
+def spread(values: Sequence[Any], mask: Sequence[bool], others: Sequence[Any]) -> list[Any]:
+    """``values`` where ``mask`` holds, in order; ``others`` elsewhere."""
+    given: Iterator[Any] = iter(values)
+    return [next(given) if m else o for m, o in zip(mask, others, strict=True)]
+
+
+def zeros_for(avals: Sequence[ShapedArray]) -> list[Zero]:
+    """A symbolic zero tangent for each type."""
+    return [Zero(a.to_tangent_aval()) for a in avals]
+
+
+@remembered
+def jvp_of(closed: ClosedJaxpr, mask: Mask, force: Mask | bool) -> tuple[ClosedJaxpr, Mask]:
+    """Remembered :func:`jvp_jaxpr`."""
+    derived, out = jvp_jaxpr(closed, mask, force)
+    return derived, tuple(out)
+
+
+@remembered
+def linearized(closed: ClosedJaxpr, mask: Mask, force: Mask | bool) -> LinearizedJaxpr:
+    """Remembered :func:`linearize_jaxpr`."""
+    return linearize_jaxpr(closed, mask, force)
+
+
+@remembered
+def batched(closed: ClosedJaxpr, axis: AxisData, mask: Mask, force: Mask | bool) -> tuple[ClosedJaxpr, Mask]:
+    """Remembered :func:`batch_jaxpr`."""
+    derived, out = batch_jaxpr(closed, axis, mask, force)
+    return derived, tuple(out)
+
+
+@remembered
+def transposed(closed: ClosedJaxpr, linear: Mask, given: Mask) -> ClosedJaxpr:
+    """The jaxpr of (known operands, given cotangents) -> cotangents of the linear operands, zeros where they vanish."""
+    avals = closed.in_avals
+    known = sum(not m for m in linear)
+
+    def pull(*args: Any) -> list[Any]:
+        operands = spread(args[:known], [not m for m in linear], [LinearOperand(a) for a in avals])
+        cotangents = spread(args[known:], given, [Zero(a) for a in closed.out_avals])
+        pulled = backward_pass(closed.jaxpr, closed.consts, operands, cotangents)
+        return [instantiate(c) for c in kept(pulled, linear)]
+
+    known_avals = kept(avals, [not m for m in linear])
+    return stage(pull, [*known_avals, *kept(closed.out_avals, given)])
+
+
+def batch_first(operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Operands with their batch axes (where there are) first."""
+    return [o if d is None else move_axis(o, d, 0) for o, d in zip(operands, dims, strict=True)]
+
+
+def batch_where(operands: Sequence[Any], dims: Sequence[int | None], mask: Sequence[bool], size: int) -> list[Any]:
+    """Operands with batch axes first where ``mask`` holds (made by repetition if need be)."""
+    return [place_axis(o, d, size, 0) if m else o for o, d, m in zip(operands, dims, mask, strict=True)]
+
+
+def avals_of(values: Sequence[Any]) -> list[ShapedArray]:
+    """The types of the values."""
+    return [aval_of(v) for v in values]

@@ -1,0 +1,1 @@
+"""Indexing primitives: elements taken from and put at computed places."""

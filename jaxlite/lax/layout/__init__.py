@@ -1,0 +1,1 @@
+"""Layout primitives: the same elements under other indices, each with its public function."""

@@ -1,0 +1,1 @@
+"""Reductions: arrays folded along axes, each with its public function."""

@@ -1,0 +1,1 @@
+"""What users call: grad, vjp, jvp, vmap, jit, make_jaxpr and custom rules, on functions of pytrees."""

@@ -1,0 +1,108 @@
+"""``vmap``: a function of examples becomes one of batches."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from jaxlite.core.avals import aval_of
+from jaxlite.core.context import context
+from jaxlite.core.primitive import AxisData
+from jaxlite.core.pytree import broadcast_prefix, tree_leaves
+from jaxlite.interpreters.batch import batch, place_axis
+from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function, flat_operands
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
+    """``fun`` over a batch: ``in_axes`` says for each argument (a tree prefix) which axis runs over it, None for none.
+
+    >>> import jaxlite.numpy as jnp
+    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((4, 3)), jnp.ones(3)).shape
+    (4,)
+    """
+    check_callable(fun, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not all(_is_axis(leaf) for leaf in tree_leaves(in_axes)):
+        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got {in_axes}.")
+    if not all(_is_axis(leaf) for leaf in tree_leaves(out_axes)):
+        raise TypeError(f"vmap out_axes must be an int, None, or a (nested) container with those types as leaves, but got {out_axes}.")
+
+    @functools.wraps(fun, updated=())
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, "
+                f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}."
+            )
+        leaves, tree = flat_operands((args, kwargs))
+        axes = broadcast_prefix((in_axes, 0), (args, kwargs), "vmap in_axes")
+        names = debug_info_of(fun, args, kwargs).argument_names
+        names = names if len(names) == len(leaves) else tuple(f"number {i}" for i in range(len(leaves)))
+        dims = [_normal(a, x, n) for a, x, n in zip(axes, leaves, names, strict=True)]
+        size = _batch_size(leaves, dims, names, axis_size)
+        out: list[Any] = []
+        flat = flat_function(lambda a, k: fun(*a, **k), tree, out)
+        results, out_dims = batch(flat, leaves, dims, AxisData(axis_name, size), context.trace)
+        wanted = broadcast_prefix(out_axes, out[0].unflatten(results), "vmap out_axes")
+        return out[0].unflatten([_placed(r, d, w, size) for r, d, w in zip(results, out_dims, wanted, strict=True)])
+
+    return batched
+
+
+def _is_axis(entry: Any) -> bool:
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
+def _normal(axis: int | None, leaf: Any, name: str) -> int | None:
+    if axis is None:
+        return None
+    aval = aval_of(leaf)
+    if not -aval.ndim <= axis < aval.ndim:
+        raise ValueError(
+            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
+            f"{axis + 1 if axis >= 0 else -axis}, but is only {aval.ndim} (its shape is {aval.shape}): argument {name}."
+        )
+    return operator.index(axis) % aval.ndim
+
+
+def _batch_size(leaves: list[Any], dims: list[int | None], names: tuple[str, ...], axis_size: int | None) -> int:
+    sizes = [(aval_of(x).shape[d], d, name, aval_of(x)) for x, d, name in zip(leaves, dims, names, strict=True) if d is not None]
+    if axis_size is not None:
+        sizes.append((axis_size, None, "axis_size", None))  # type: ignore[arg-type]
+    if not sizes:
+        if not leaves:
+            raise ValueError("vmap wrapped function must be passed at least one argument containing an array, got empty arguments.")
+        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size.")
+    distinct = {s[0] for s in sizes}
+    if len(distinct) == 1:
+        return int(sizes[0][0])
+    lines = [
+        f"  * one axis had size {n}: axis {d} of argument {name} of type {aval};" if d is not None else f"  * axis_size was given as {n};"
+        for n, d, name, aval in sizes
+    ]
+    raise ValueError("\n".join(["vmap got inconsistent sizes for array axes to be mapped:", *lines]))
+
+
+def _placed(result: Any, dim: int | None, wanted: int | None, size: int) -> Any:
+    if wanted is None:
+        if dim is not None:
+            raise ValueError(
+                "vmap has mapped output but out_axes is None: the result depends on the batch.  Give out_axes an int, or reduce the "
+                "result over the batch (for example with jax.lax.psum and axis_name)."
+            )
+        return result
+    rank = aval_of(result).ndim + (dim is None)
+    if not -rank <= wanted < rank:
+        raise ValueError(f"vmap out_axes={wanted} is out of bounds for a result of {rank} axes, the batch's included.")
+    return place_axis(result, dim, size, wanted % rank)

@@ -1,0 +1,212 @@
+"""Functions with derivative rules of the user's own: ``custom_jvp`` and ``custom_vjp``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from jaxlite.core.avals import aval_of
+from jaxlite.core.pytree import PyTreeDef, tree_flatten, tree_map
+from jaxlite.interpreters.zeros import has_tangent, instantiate, zero_of
+from jaxlite.lax.control.custom import custom_jvp_call_p, custom_vjp_call_p
+from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands
+
+
+def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Positional arguments, keywords and defaults put in their places."""
+    import inspect
+
+    try:
+        signature = inspect.signature(function)
+        given = signature.bind(*args, **kwargs)
+    except ValueError:
+        return tuple(args)
+    given.apply_defaults()
+    if given.kwargs:
+        raise TypeError(f"{getattr(function, '__name__', function)} has keyword-only arguments {sorted(given.kwargs)}, which custom rules cannot take: make them positional.")
+    return given.args
+
+
+def _split(args: Sequence[Any], nondiff: Sequence[int]) -> tuple[list[Any], list[Any]]:
+    return [args[i] for i in nondiff], [a for i, a in enumerate(args) if i not in nondiff]
+
+
+def _fixed(function: Callable[..., Any], args: Sequence[Any], nondiff: Sequence[int]) -> Callable[..., Any]:
+    """``function`` of its other arguments, those at ``nondiff`` fixed."""
+
+    @functools.wraps(function, updated=())
+    def partial(*rest: Any) -> Any:
+        given = iter(rest)
+        return function(*(args[i] if i in nondiff else next(given) for i in range(len(args))))
+
+    return partial if nondiff else function
+
+
+@final
+class custom_jvp:  # noqa: N801
+    """A function whose forward derivative is given by ``defjvp``; the reverse one follows from it.
+
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return x * x
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     return f(*primals), 2 * primals[0] * tangents[0]
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> None:
+        check_callable(fun, "custom_jvp")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Sets the rule: ``jvp(*nondiff_args, primals, tangents)`` gives value and tangent."""
+        check_callable(jvp, "defjvp")
+        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Sets a rule for each argument: ``jvp_i(tangent_i, value, *primals)``, summed over the arguments; None is zero."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            value = self(*primals)
+            parts = [f(t, value, *primals) for f, t in zip(jvps, tangents, strict=True) if f is not None]
+            zeros = tree_map(lambda v: instantiate(zero_of(v)), value)
+            return value, functools.reduce(lambda a, b: tree_map(lambda x, y: x + y, a, b), parts, zeros)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            name = getattr(self.fun, "__name__", "function")
+            raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
+        args = _bound(self.fun, args, kwargs)
+        fixed, rest = _split(args, self.nondiff_argnums)
+        leaves, in_tree = flat_operands(tuple(rest))
+        out: list[PyTreeDef] = []
+        call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
+        rule = functools.partial(self._flat_rule, fixed, in_tree, out)
+        results = custom_jvp_call_p.bind(*leaves, call=call, jvp=rule, num_consts=0)
+        return out[0].unflatten(results)
+
+    def _flat_rule(self, fixed: Sequence[Any], in_tree: PyTreeDef, out: list[PyTreeDef], *values: Any) -> list[Any]:
+        half = len(values) // 2
+        primals, tangents = in_tree.unflatten(values[:half]), in_tree.unflatten(values[half:])
+        assert self.jvp is not None
+        pair = self.jvp(*fixed, primals, tangents)
+        name = getattr(self.jvp, "__name__", "the jvp rule")
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"Custom JVP rule {name} must produce a pair (list or tuple of length two) representing primal and tangent outputs, got {pair}.")
+        (primal_leaves, tree), (tangent_leaves, t_tree) = flat_operands(pair[0]), flat_operands(pair[1])
+        if tree != t_tree:
+            raise TypeError(f"Custom JVP rule {name} must produce primal and tangent outputs with equal container (pytree) structures, but got {tree} and {t_tree} respectively.")
+        out[:] = [tree]
+        moved = []
+        for p, t in zip(primal_leaves, tangent_leaves, strict=True):
+            want, have = aval_of(p).to_tangent_aval(), aval_of(t)
+            if not has_tangent(aval_of(p)):
+                moved.append(zero_of(p))
+                continue
+            if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
+                raise TypeError(f"Custom JVP rule {name} must produce primal and tangent outputs with corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, expected {want}.")
+            from jaxlite.lax.elementwise.casts import convert
+
+            moved.append(t if have.dtype == want.dtype else convert(t, want.dtype))
+        return [*primal_leaves, *moved]
+
+
+@final
+class custom_vjp:  # noqa: N801
+    """A function whose reverse derivative is given by ``defvjp(fwd, bwd)``.
+
+    ``fwd(*args)`` gives (value, residuals); ``bwd(*nondiff_args, residuals, cotangent)`` a cotangent for each other argument.
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> None:
+        check_callable(fun, "custom_vjp")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Sets the rules."""
+        check_callable(fwd, "defvjp")
+        check_callable(bwd, "defvjp")
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            name = getattr(self.fun, "__name__", "function")
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        args = _bound(self.fun, args, kwargs)
+        fixed, rest = _split(args, self.nondiff_argnums)
+        leaves, in_tree = flat_operands(tuple(rest))
+        out: list[PyTreeDef] = []
+        call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
+        residual_tree: list[PyTreeDef] = []
+
+        def fwd(*values: Any) -> tuple[list[Any], list[Any]]:
+            assert self.fwd is not None
+            pair = _fixed(self.fwd, args, self.nondiff_argnums)(*in_tree.unflatten(values))
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TypeError(f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair (list or tuple of length two): the output and the residuals, got {type(pair).__name__}.")
+            results, out_tree = flat_operands(pair[0], "output of the fwd rule")
+            residuals, tree = flat_operands(pair[1], "residual of the fwd rule")
+            out[:], residual_tree[:] = [out_tree], [tree]
+            return residuals, results
+
+        def bwd(*values: Any) -> list[Any]:
+            assert self.bwd is not None
+            n = residual_tree[0].num_leaves
+            residuals = residual_tree[0].unflatten(values[:n])
+            pulled = self.bwd(*fixed, residuals, out[0].unflatten(values[n:]))
+            return self._flat_cotangents(pulled, in_tree, leaves)
+
+        results = custom_vjp_call_p.bind(*leaves, call=call, fwd=fwd, bwd=bwd, num_consts=0)
+        return out[0].unflatten(results)
+
+    def _flat_cotangents(self, pulled: Any, in_tree: PyTreeDef, leaves: Sequence[Any]) -> list[Any]:
+        name = getattr(self.bwd, "__name__", "the bwd rule")
+        if isinstance(pulled, list):
+            pulled = tuple(pulled)
+        if not isinstance(pulled, tuple):
+            raise TypeError(f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each argument, got {type(pulled).__name__}.")
+        arguments = in_tree.children()
+        if len(pulled) != len(arguments):
+            raise TypeError(f"Custom VJP bwd rule {name} must produce one cotangent for each of {len(arguments)} arguments, got {len(pulled)}.")
+        flat: list[Any] = []
+        position = 0
+        for number, (cotangent, tree) in enumerate(zip(pulled, arguments, strict=True)):
+            n = tree.num_leaves
+            own = leaves[position : position + n]
+            position += n
+            if cotangent is None:
+                flat += [zero_of(x) for x in own]
+                continue
+            values, structure = tree_flatten(cotangent, is_leaf=lambda x: x is None)
+            if structure != tree:
+                raise TypeError(f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} for argument {number}, got {structure}.")
+            for value, x in zip(values, own, strict=True):
+                if value is None or not has_tangent(aval_of(x)):
+                    flat.append(zero_of(x))
+                elif aval_of(value).shape != aval_of(x).shape:
+                    raise ValueError(f"Custom VJP bwd rule {name} must produce a cotangent of shape {aval_of(x).shape} for argument {number}, got {aval_of(value).shape}.")
+                else:
+                    flat.append(value)
+        return flat
+
+
+def _with_names(fun: Callable[..., Any], numbers: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
+    """Argument numbers, those of the named arguments included."""
+    import inspect
+
+    positions = list(inspect.signature(fun).parameters) if names else []
+    return tuple(sorted({*numbers, *(positions.index(n) for n in names)}))

@@ -1,0 +1,104 @@
+"""Devices, of which there is one, the CPU; and moving values to it and back."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.core import dtypes
+from jaxlite.core.array import Array, to_array
+from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.pytree import tree_map
+from jaxlite.core.trace import Tracer
+from jaxlite.lax.convert import operand_of
+
+
+@final
+class Device:
+    """A device that computes."""
+
+    platform = "cpu"
+    device_kind = "cpu"
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.process_index = 0
+
+    def __repr__(self) -> str:
+        return f"CpuDevice(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"TFRT_CPU_{self.id}"
+
+
+_CPU = [Device(0)]
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of ``backend``; ``RuntimeError`` where jaxlite has none of that kind."""
+    if backend not in (None, "cpu"):
+        raise RuntimeError(f"Unknown backend {backend}: jaxlite runs on 'cpu'.")
+    return list(_CPU)
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[Device]:
+    """The devices of this process."""
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """The number of devices of this process."""
+    return len(devices(backend))
+
+
+def default_backend() -> str:
+    """The platform that arrays are put on by default."""
+    return "cpu"
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process: 0."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """The number of processes: 1."""
+    return 1
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """``x`` (a pytree) as arrays on a device."""
+    if device is not None and not isinstance(device, Device):
+        raise NotImplementedError(f"device_put to {device!r} needs sharding, which jaxlite does not have yet; give a device, or None.")
+    return tree_map(lambda leaf: leaf if isinstance(leaf, Tracer) else to_array(operand_of(leaf)), x)
+
+
+def device_get(x: Any) -> Any:
+    """``x`` (a pytree) as NumPy arrays."""
+
+    def get(leaf: Any) -> Any:
+        if isinstance(leaf, Array):
+            return leaf if dtypes.is_key(leaf.dtype) else np.asarray(leaf)
+        return leaf
+
+    return tree_map(get, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """``x``, when all its arrays are there: results are there when a call returns."""
+    return x
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array as the program sees it.
+
+    >>> typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    return aval_of(operand_of(x))

@@ -1,0 +1,99 @@
+"""Ahead of time: a jitted function's program, traced, lowered and compiled, each step to be looked at."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from jaxlite.core.array import to_array
+from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.pytree import PyTreeDef, tree_flatten
+from jaxlite.lax.convert import operand_of
+from jaxlite.transforms.jaxprs import ShapeDtypeStruct
+
+
+@final
+class TracedProgram:
+    """The program as a jaxpr."""
+
+    def __init__(self, function: Any, program: Any, donated: tuple[bool, ...], in_tree: PyTreeDef) -> None:
+        self._function, self._program, self._donated, self.in_tree = function, program, donated, in_tree
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The jaxpr."""
+        return self._program.closed  # type: ignore[no-any-return]
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return str(self._program.name)
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the result."""
+        shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._program.closed.out_avals]
+        return self._program.out_tree.unflatten(shapes)
+
+    def lower(self, **_: Any) -> Lowered:
+        """The next step."""
+        return Lowered(self)
+
+
+@final
+class Lowered:
+    """The program ready for the compiler."""
+
+    def __init__(self, traced: TracedProgram) -> None:
+        self._traced = traced
+        self.in_tree = traced.in_tree
+        self.out_tree = traced._program.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the result."""
+        return self._traced.out_info
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The jaxpr as text, with the user's lines if ``debug_info``."""
+        return self._traced.jaxpr.pretty_print(source_info=debug_info)
+
+    def compile(self, compiler_options: Any = None) -> Compiled:
+        """Machine code."""
+        if compiler_options:
+            raise ValueError(f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none.")
+        return Compiled(self._traced)
+
+
+@final
+class Compiled:
+    """Machine code for arguments of exactly these types."""
+
+    def __init__(self, traced: TracedProgram) -> None:
+        self._traced = traced
+        self._executable = traced._program.executable(traced._donated)
+        self.in_tree, self.out_tree = traced.in_tree, traced._program.out_tree
+
+    @property
+    def report(self) -> Any:
+        """How the program was compiled: every pass, decision and kernel."""
+        return self._executable.report
+
+    def as_text(self) -> str:
+        """The generated code."""
+        return str(self._executable.report.target_text)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        dynamic, keywords, _ = self._traced._function._without_static(args, kwargs)
+        leaves, tree = tree_flatten((dynamic, keywords))
+        if tree != self.in_tree:
+            raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: compiled for {self.in_tree}, called with {tree}.")
+        operands = [to_array(operand_of(x)) for x in leaves]
+        wanted = self._traced.jaxpr.in_avals
+        for number, (operand, aval) in enumerate(zip(operands, wanted, strict=True)):
+            if not operand.aval.matches(aval):
+                raise TypeError(f"Argument types differ from the types for which this computation was compiled: leaf {number} is {operand.aval}, compiled for {aval}.")
+        outs = self._executable([*self._traced._program.consts, *operands])
+        for operand, given in zip(operands, self._traced._donated, strict=True):
+            if given:
+                operand.delete()
+        return self.out_tree.unflatten(outs)
