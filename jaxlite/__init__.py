@@ -62,7 +62,7 @@ __version__ = "0.1.0"
 
 
 def _load_runtime() -> _Any:
-    from jaxlite.backends.cpu_runtime import CpuRuntime
+    from jaxlite.backends.cpu.runtime import CpuRuntime
 
     return CpuRuntime()
 

@@ -1,0 +1,132 @@
+"""The CPU runtime: eager evaluation and compiled programs, behind the Runtime protocol.
+
+An eager primitive whose NumPy meaning is exact runs in NumPy; every other one runs a compiled program of that one
+equation, kept for its types.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.backends.cpu.executable import Executable as NativeExecutable
+from jaxlite.backends.cpu.executable import compile_plan
+from jaxlite.backends.cpu.target import host_target
+from jaxlite.compiler.pipeline import compile_jaxpr
+from jaxlite.compiler.report import CompileReport
+from jaxlite.core import config, dtypes
+from jaxlite.core.array import Array, numpy_of, to_array
+from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.primitive import Primitive
+from jaxlite.core.trace import Tracer
+from jaxlite.interpreters.eval import refuse_tracers
+from jaxlite.interpreters.stage import stage
+
+
+EAGER_PROGRAMS = 4096  # how many one-equation programs are kept; the oldest goes first
+
+
+@final
+class Program:
+    """A compiled program: arrays in, arrays out."""
+
+    def __init__(self, native: NativeExecutable, out_avals: Sequence[ShapedArray], report: CompileReport) -> None:
+        self.report = report
+        self._run = native.run
+        self._out_avals = tuple(out_avals)
+
+    def __call__(self, operands: Sequence[Any]) -> list[Array]:
+        """The results for these operands, which have the types that the program was compiled for."""
+        arrays = [x if type(x) is Array else _in_memory(x) for x in operands]
+        results = self._run([x._address or x.address for x in arrays])
+        return [Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)]
+
+
+def _in_memory(value: Any) -> Array:
+    if isinstance(value, Tracer):
+        refuse_tracers([value])
+    return to_array(value)
+
+
+@final
+class CpuRuntime:
+    """Runs primitives and compiles programs for this machine's CPU."""
+
+    def __init__(self) -> None:
+        self._eager: dict[Any, Program] = {}
+        self._inner: weakref.WeakKeyDictionary[ClosedJaxpr, dict[bool, Program]] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def evaluate(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+        """The results of one primitive on concrete operands."""
+        for operand in operands:
+            if isinstance(operand, Tracer):
+                refuse_tracers(operands)
+        avals = [x.aval if type(x) is Array else aval_of(x) for x in operands]
+        if primitive.exact and not any([a.dtype.itemsize == 2 and dtypes.is_narrow_float(a.dtype) for a in avals]):
+            out_avals = primitive.abstract_eval(*avals, **params)
+            views = [x.view if type(x) is Array else numpy_of(x) for x in operands]
+            with np.errstate(all="ignore"):
+                values = primitive.evaluate(*views, **params)
+            return [
+                Array(aval, value if type(value) is np.ndarray else np.asarray(value))
+                for aval, value in zip(out_avals, values, strict=True)
+            ]
+        inner = primitive.inlined(**params)
+        if inner is not None:
+            return self._program_of(inner)([*inner.consts, *operands])
+        return self._eager_program(primitive, avals, params)(operands)
+
+    def _program_of(self, closed: ClosedJaxpr) -> Program:
+        """The compiled form of a call's jaxpr, kept as long as the jaxpr lives."""
+        fma = config.contract_fma.value
+        known = self._inner.get(closed, {})
+        if fma not in known:
+            opened = ClosedJaxpr(closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars + closed.jaxpr.invars))
+            program = self.compile(opened, "call", ())
+            self._inner.setdefault(closed, {})[fma] = program
+            return program
+        return known[fma]
+
+    def _eager_program(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Program:
+        key = (primitive, tuple(avals), tuple([(k, _hashable(v)) for k, v in params.items()]), config.contract_fma.value)
+        program = self._eager.get(key)
+        if program is None:
+            results = primitive.multiple_results
+
+            def call(*xs: Any) -> list[Any]:
+                out = primitive.bind(*xs, **params)
+                return list(out) if results else [out]
+
+            program = self.compile(stage(call, avals), primitive.name, ())
+            with self._lock:
+                while len(self._eager) >= EAGER_PROGRAMS:
+                    self._eager.pop(next(iter(self._eager)))
+                self._eager[key] = program
+        return program
+
+    def compile(self, jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool]) -> Program:
+        """Machine code for a whole program."""
+        start = time.perf_counter()
+        compiled = compile_jaxpr(jaxpr, name)
+        passed = time.perf_counter() - start
+        native = compile_plan(compiled.plan, host_target(config.contract_fma.value))
+        report = CompileReport(
+            name, jaxpr, compiled.simplified, compiled.passes, compiled.groups, compiled.kernels, compiled.plan,
+            {"passes": passed, **native.seconds}, lambda: native.llvm_ir, native.assembly,
+        )  # fmt: skip
+        return Program(native, jaxpr.out_avals, report)
+
+
+def _hashable(value: Any) -> Any:
+    """A parameter as part of a key: a jaxpr by its text, so that the same body traced again is compiled once."""
+    if isinstance(value, ClosedJaxpr):
+        weak = tuple([a.weak_type for a in (*value.in_avals, *value.out_avals)])
+        return (str(value), weak) if not value.consts else value
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value

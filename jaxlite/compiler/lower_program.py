@@ -1,0 +1,295 @@
+"""From groups to a plan: every group becomes steps over storages; loops and branches hold the steps of their bodies.
+
+In: a closed jaxpr and the front passes (for bodies).  Out: steps, storages and constants, with temporaries still to be
+placed.  Slices of what a scan reads and writes are addresses that move with the loop's counter; a carry alternates
+between two places.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from jaxlite.compiler.groups import Group
+from jaxlite.compiler.lower_contraction import Contraction, analyse, by_blas, lower_contraction
+from jaxlite.compiler.lower_kernel import Lowered, Scratch, lower_group
+from jaxlite.compiler.lower_scatter import lower_scatter
+from jaxlite.compiler.plan import (
+    Branch,
+    Copy,
+    Counter,
+
+
+    For,
+    HostCall,
+    HostOperand,
+    KernelCall,
+    MatrixOperand,
+    MatrixProduct,
+    Reference,
+    Step,
+    Storage,
+    While,
+)
+from jaxlite.compiler.report import Decision
+from jaxlite.core import dtypes
+from jaxlite.core.array import numpy_of
+from jaxlite.core.avals import ShapedArray
+from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+
+FrontPasses = Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Group]]]
+_ALIGN = 64
+
+
+@final
+@dataclasses.dataclass(eq=False)
+class Lowering:
+    """What grows while a program is lowered: storages, constants, decisions, and every kernel with its group."""
+
+    front: FrontPasses
+    storages: list[Storage] = dataclasses.field(default_factory=list)
+    constants: list[np.ndarray[Any, Any]] = dataclasses.field(default_factory=list)
+    decisions: list[Decision] = dataclasses.field(default_factory=list)
+    kernels: list[tuple[Group, Lowered]] = dataclasses.field(default_factory=list)
+    groups: list[Group] = dataclasses.field(default_factory=list)
+    _known: dict[Any, Reference] = dataclasses.field(default_factory=dict)
+
+    def temporary(self, nbytes: int) -> Reference:
+        """New memory in the workspace."""
+        self.storages.append(Storage("temporary", max(nbytes, 1), 0))
+        return Reference(len(self.storages) - 1)
+
+    def constant(self, value: np.ndarray[Any, Any]) -> Reference:
+        """Memory that holds ``value``; equal small ones share it."""
+        array = np.ascontiguousarray(value)
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 256 else id(value)
+        if key not in self._known:
+            self.storages.append(Storage("constant", max(array.nbytes, 1), len(self.constants)))
+            self.constants.append(array if array.nbytes else np.zeros(1, array.dtype))
+            self._known[key] = Reference(len(self.storages) - 1)
+        return self._known[key]
+
+
+def nbytes_of(aval: ShapedArray) -> int:
+    """Bytes of a value in memory."""
+    return aval.size * int(dtypes.physical(aval.dtype).itemsize)
+
+
+def lower_program(closed: ClosedJaxpr, groups: Sequence[Group], front: FrontPasses) -> tuple[Lowering, tuple[Step, ...]]:
+    """The steps of a whole program."""
+    lowering = Lowering(front)
+    places: dict[Var, Reference] = {}
+    for number, var in enumerate(closed.jaxpr.invars):
+        lowering.storages.append(Storage("argument", max(nbytes_of(var.aval), 1), number))
+        places[var] = Reference(len(lowering.storages) - 1)
+    results = []
+    for number, atom in enumerate(closed.jaxpr.outvars):
+        lowering.storages.append(Storage("result", max(nbytes_of(atom.aval), 1), number))
+        results.append(Reference(len(lowering.storages) - 1))
+    block = _Block(lowering, closed, groups, places)
+    return lowering, tuple(block.steps_into(results))
+
+
+@final
+class _Block:
+    """One jaxpr being lowered: where its variables lie, and the steps so far."""
+
+    def __init__(self, lowering: Lowering, closed: ClosedJaxpr, groups: Sequence[Group], places: dict[Var, Reference]) -> None:
+        self.lowering, self.closed, self.groups, self.places = lowering, closed, groups, dict(places)
+        self.steps: list[Step] = []
+        written = {v for g in groups for e in g.eqns for v in e.outvars if isinstance(v, Var)}
+        self.makers: dict[Var, JaxprEqn] = {
+            v: e for e in closed.eqns for v in e.outvars if isinstance(v, Var) and v not in written
+        }
+        for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            self.places[var] = lowering.constant(numpy_of(value))
+        lowering.groups.extend(groups)
+
+    def steps_into(self, results: Sequence[Reference]) -> list[Step]:
+        """All steps, so that the jaxpr's results lie at ``results``."""
+        copies: list[tuple[Atom, Reference]] = []
+        for atom, reference in zip(self.closed.jaxpr.outvars, results, strict=True):
+            if isinstance(atom, Literal) or atom in self.places:
+                copies.append((atom, reference))
+            else:
+                self.places[atom] = reference  # written there by the step that makes it
+        for group in self.groups:
+            self._lower(group)
+        for atom, reference in copies:
+            self.steps.append(Copy(reference, self.place(atom), nbytes_of(atom.aval)))
+        return self.steps
+
+    def place(self, atom: Atom) -> Reference:
+        """Where a value lies; a literal becomes a constant."""
+        if isinstance(atom, Literal):
+            return self.lowering.constant(np.asarray(atom.val, dtypes.physical(atom.aval.dtype)))
+        return self.places[atom]
+
+    def destination(self, var: Any) -> Reference:
+        """Where a result is to be written."""
+        if var not in self.places:
+            self.places[var] = self.lowering.temporary(nbytes_of(var.aval))
+        return self.places[var]
+
+    def _lower(self, group: Group) -> None:
+        match group.kind:
+            case "map" | "row":
+                self._kernels(group, lower_group(group, self.makers))
+            case "reduce":
+                self._kernels(group, lower_group(group, self.makers))
+            case "scatter":
+                self._scatter(group)
+            case "contraction":
+                self._contraction(group)
+            case "branch":
+                self._branch(group.eqns[0])
+            case "loop":
+                (self._scan if group.eqns[0].primitive.family == "scan" else self._while)(group.eqns[0])
+            case _:
+                self._host(group.eqns[0])
+
+    def _kernels(self, group: Group, kernels: Sequence[Lowered]) -> None:
+        scratch: dict[Scratch, Reference] = {}
+        for lowered in kernels:
+            buffers = []
+            for what in lowered.buffers:
+                if isinstance(what, Scratch):
+                    if what not in scratch:
+                        scratch[what] = self.lowering.temporary(what.elements * what.dtype.itemsize)
+                    buffers.append(scratch[what])
+                else:
+                    buffers.append(self.destination(what))
+            self.lowering.kernels.append((group, lowered))
+            self.steps.append(KernelCall(lowered.kernel, tuple(buffers), (), lowered.extent, lowered.work))
+
+    def _scatter(self, group: Group) -> None:
+        (eqn,) = group.eqns
+        out = self.destination(eqn.outvars[0])
+        self.steps.append(Copy(out, self.place(eqn.invars[0]), nbytes_of(eqn.outvars[0].aval)))
+        self._kernels(group, [lower_scatter(group, self.makers)])
+
+    # -- contractions -------------------------------------------------------------------------
+
+    def _contraction(self, group: Group) -> None:
+        (eqn,) = group.eqns
+        contraction = analyse(eqn)
+        use, why = by_blas(eqn, contraction)
+        sizes = {"m": contraction.m, "n": contraction.n, "k": contraction.k, "batch": contraction.batch}
+        self.lowering.decisions.append(Decision(eqn.primitive.name, "BLAS" if use else "own kernel", why, sizes, eqn.source))
+        if not use:
+            self._kernels(group, [lower_contraction(group, self.makers)])
+            return
+        group.kind = "library"
+        dtype = np.dtype(eqn.invars[0].aval.dtype)
+        left = self._matrix(eqn.invars[0], contraction.left, contraction, contraction.m, contraction.k, False)
+        right = self._matrix(eqn.invars[1], contraction.right, contraction, contraction.k, contraction.n, True)
+        out = MatrixOperand(self.destination(eqn.outvars[0]), max(contraction.n, 1), contraction.m * contraction.n)
+        self.steps.append(
+            MatrixProduct(dtype, left, right, out, contraction.m, contraction.n, contraction.k, contraction.batch)
+        )
+
+    def _matrix(self, atom: Atom, form: Any, contraction: Contraction, rows: int, columns: int, right: bool) -> MatrixOperand:
+        """An operand as matrices of (rows, columns); the right one's free axes are its columns."""
+        reference = self.place(atom)
+        if not form.in_place:
+            reference = self._transposed(atom, form.order)
+        # In memory: (free, contracted), or its transpose.  The product reads left as (free, contracted), right as (contracted, free).
+        transposed = form.transposed != right
+        leading = rows if transposed else columns
+        return MatrixOperand(reference, max(leading, 1), rows * columns, transposed)
+
+    def _transposed(self, atom: Atom, order: tuple[int, ...]) -> Reference:
+        """A copy of ``atom`` with its axes in ``order``."""
+        from jaxlite.core.primitive import get
+
+        shape = tuple(atom.aval.shape[d] for d in order)
+        var = Var(atom.aval.update(shape=shape))
+        eqn = JaxprEqn(get("transpose"), (atom,), (var,), {"permutation": order})
+        group = Group("map", shape, [eqn], outputs=[var], name=f"transposed_{len(self.lowering.kernels)}", reason="BLAS reads matrices with their rows or columns adjacent")
+        self.lowering.decisions.append(Decision("transpose", "own kernel", group.reason, {"bytes": nbytes_of(atom.aval)}))
+        self._kernels(group, lower_group(group, self.makers))
+        return self.places[var]
+
+    # -- loops and branches -------------------------------------------------------------------
+
+    def _inner(self, closed: ClosedJaxpr, operands: Sequence[Reference], results: Sequence[Reference]) -> tuple[Step, ...]:
+        """The steps of a body whose arguments lie at ``operands``."""
+        simplified, groups = self.lowering.front(closed)
+        places = dict(zip(simplified.jaxpr.invars, operands, strict=True))
+        return tuple(_Block(self.lowering, simplified, groups, places).steps_into(results))
+
+    def _branch(self, eqn: JaxprEqn) -> None:
+        operands = [self.place(a) for a in eqn.invars[1:]]
+        results = [self.destination(v) for v in eqn.outvars]
+        branches = tuple(self._inner(b, operands, results) for b in eqn.params["branches"])
+        self.steps.append(Branch(self.place(eqn.invars[0]), branches))
+
+    def _scan(self, eqn: JaxprEqn) -> None:
+        p = eqn.params
+        body, nc, nk, length = p["jaxpr"], p["num_consts"], p["num_carry"], p["length"]
+        counter = Counter()
+        last = length - 1 if p["reverse"] else None
+        places = [self.place(a) for a in eqn.invars]
+        carry_avals = body.out_avals[:nk]
+        slots = [self._two_places(a) for a in carry_avals]
+        for (slot, _), source, aval in zip(slots, places[nc : nc + nk], carry_avals, strict=True):
+            self.steps.append(Copy(slot, source, nbytes_of(aval)))
+        now = [slot.along(counter, stride, modulo=2) for slot, stride in slots]
+        after = [slot.along(counter, stride, phase=1, modulo=2) for slot, stride in slots]
+        xs = [r.along(counter, nbytes_of(a), reverse_from=last) for r, a in zip(places[nc + nk :], body.in_avals[nc + nk :], strict=True)]
+        ys = [self.destination(v).along(counter, nbytes_of(a), reverse_from=last) for v, a in zip(eqn.outvars[nk:], body.out_avals[nk:], strict=True)]
+        steps = self._inner(body, [*places[:nc], *now, *xs], [*after, *ys])
+        self.steps.append(For(counter, length, steps))
+        for var, (slot, stride), aval in zip(eqn.outvars[:nk], slots, carry_avals, strict=True):
+            final_place = slot.plus(stride * (length % 2))
+            if var in self.places:
+                self.steps.append(Copy(self.places[var], final_place, nbytes_of(aval)))
+            else:
+                self.places[var] = final_place  # type: ignore[index]
+
+    def _two_places(self, aval: ShapedArray) -> tuple[Reference, int]:
+        """Memory for a carry that alternates, and the distance of its two places."""
+        stride = -(-max(nbytes_of(aval), 1) // _ALIGN) * _ALIGN
+        return self.lowering.temporary(2 * stride), stride
+
+    def _while(self, eqn: JaxprEqn) -> None:
+        p = eqn.params
+        n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
+        places = [self.place(a) for a in eqn.invars]
+        for_cond, for_body, initial = places[:n_cond], places[n_cond : n_cond + n_body], places[n_cond + n_body :]
+        avals = p["body_jaxpr"].out_avals
+        now = [self.destination(v) for v in eqn.outvars]
+        for reference, source, aval in zip(now, initial, avals, strict=True):
+            self.steps.append(Copy(reference, source, nbytes_of(aval)))
+        predicate = self.lowering.temporary(1)
+        condition = self._inner(p["cond_jaxpr"], [*for_cond, *now], [predicate])
+        after = [self.lowering.temporary(nbytes_of(a)) for a in avals]
+        body = self._inner(p["body_jaxpr"], [*for_body, *now], after)
+        back = tuple(Copy(a, b, nbytes_of(aval)) for a, b, aval in zip(now, after, avals, strict=True))
+        self.steps.append(While(Counter(), condition, predicate, (*body, *back)))
+
+    # -- Python -------------------------------------------------------------------------------
+
+    def _host(self, eqn: JaxprEqn) -> None:
+        """A call of the primitive's NumPy meaning: for what has no native form yet."""
+        primitive, params = eqn.primitive, eqn.params
+
+        def call(inputs: list[np.ndarray[Any, Any]], outputs: list[np.ndarray[Any, Any]]) -> None:
+            for out, value in zip(outputs, primitive.evaluate(*inputs, **params), strict=True):
+                out[...] = value
+
+        inputs = tuple(_host_operand(self.place(a), a.aval) for a in eqn.invars)
+        outputs = tuple(_host_operand(self.destination(v), v.aval) for v in eqn.outvars)
+        self.lowering.decisions.append(
+            Decision(primitive.name, "host call", "no native form yet: NumPy computes it", {"bytes": sum(nbytes_of(v.aval) for v in eqn.outvars)}, eqn.source)
+        )
+        self.steps.append(HostCall(call, inputs, outputs, primitive.name))
+
+
+def _host_operand(reference: Reference, aval: ShapedArray) -> HostOperand:
+    return HostOperand(reference, aval.shape, dtypes.physical(aval.dtype))
+
+

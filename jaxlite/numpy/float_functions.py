@@ -1,0 +1,190 @@
+"""Functions of floats: exponentials, trigonometry, hyperbolics, roots.  Integers become floats first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jaxlite import lax
+from jaxlite.core import dtypes
+from jaxlite.core.avals import aval_of
+from jaxlite.core.primitive import Primitive, get
+from jaxlite.numpy.arithmetic import _select
+from jaxlite.numpy.promotion import array_operand, broadcast_operands, constant_like, full_shape, promoted_float
+from jaxlite.transforms.custom import custom_jvp
+
+
+def _function(name: str, primitive: Primitive, text: str) -> Callable[[Any], Any]:
+    bind = primitive.bind
+
+    def apply(x: Any, /) -> Any:
+        aval = getattr(x, "aval", None)
+        if aval is not None and aval.dtype.kind == "f":
+            return bind(x)
+        (value,) = promoted_float(name, x)
+        return bind(value)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = text
+    return apply
+
+
+exp = _function("exp", get("exp"), "Elementwise e to the power ``x``.")
+exp2 = _function("exp2", get("exp2"), "Elementwise 2 to the power ``x``.")
+expm1 = _function("expm1", get("expm1"), "Elementwise ``exp(x) - 1``, exact near 0.")
+log = _function("log", get("log"), "Elementwise natural logarithm.")
+log1p = _function("log1p", get("log1p"), "Elementwise ``log(1 + x)``, exact near 0.")
+sqrt = _function("sqrt", get("sqrt"), "Elementwise square root.")
+cbrt = _function("cbrt", get("cbrt"), "Elementwise cube root.")
+sin = _function("sin", get("sin"), "Elementwise sine.")
+cos = _function("cos", get("cos"), "Elementwise cosine.")
+tan = _function("tan", get("tan"), "Elementwise tangent.")
+asin = _function("arcsin", get("asin"), "Elementwise inverse sine.")
+acos = _function("arccos", get("acos"), "Elementwise inverse cosine.")
+atan = _function("arctan", get("atan"), "Elementwise inverse tangent.")
+sinh = _function("sinh", get("sinh"), "Elementwise hyperbolic sine.")
+cosh = _function("cosh", get("cosh"), "Elementwise hyperbolic cosine.")
+tanh = _function("tanh", get("tanh"), "Elementwise hyperbolic tangent.")
+asinh = _function("arcsinh", get("asinh"), "Elementwise inverse hyperbolic sine.")
+acosh = _function("arccosh", get("acosh"), "Elementwise inverse hyperbolic cosine.")
+atanh = _function("arctanh", get("atanh"), "Elementwise inverse hyperbolic tangent.")
+arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
+
+
+def atan2(x1: Any, x2: Any, /) -> Any:
+    """Elementwise angle of the point (``x2``, ``x1``), from -pi to pi."""
+    return lax.atan2(*promoted_float("arctan2", x1, x2))
+
+
+arctan2 = atan2
+
+
+def _over_log(name: str, x: Any, base: float) -> Any:
+    (value,) = promoted_float(name, x)
+    return lax.div(lax.log(value), constant_like(value, np.log(base)))
+
+
+def log2(x: Any, /) -> Any:
+    """Elementwise logarithm to base 2."""
+    return _over_log("log2", x, 2)
+
+
+def log10(x: Any, /) -> Any:
+    """Elementwise logarithm to base 10."""
+    return _over_log("log10", x, 10)
+
+
+@custom_jvp
+def _logaddexp(x: Any, y: Any) -> Any:
+    top, gap = lax.max(x, y), lax.sub(x, y)
+    return _select(lax.ne(gap, gap), lax.add(x, y), lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap))))))
+
+
+def _minus(x: Any, y: Any) -> Any:
+    """``x - y``, 0 where both are the same infinity."""
+    return _select(lax.eq(x, y), constant_like(x, 0), lax.sub(x, y))
+
+
+@_logaddexp.defjvp
+def _logaddexp_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = _logaddexp(x, y)
+    shape = aval_of(out).shape
+    shares = [lax.mul(t, lax.exp(_minus(v, out))) for v, t in ((x, tx), (y, ty))]
+    return out, lax.add(*(full_shape(s, shape) for s in shares))
+
+
+def logaddexp2_(x: Any, y: Any) -> Any:
+    """``log2(2 ** x + 2 ** y)`` of floats."""
+    scale = constant_like(x, np.log(2))
+    return lax.div(_logaddexp(lax.mul(x, scale), lax.mul(y, scale)), scale)
+
+
+def logaddexp_(x1: Any, x2: Any) -> Any:
+    """``log(exp(x1) + exp(x2))`` without overflow."""
+    return _logaddexp(*promoted_float("logaddexp", x1, x2))
+
+
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """Elementwise length of (``x1``, ``x2``), without overflow."""
+    x, y = (lax.abs(v) for v in promoted_float("hypot", x1, x2))
+    large, small = lax.max(x, y), lax.min(x, y)
+    safe = _select(lax.eq(large, constant_like(large, 0)), constant_like(large, 1), large)
+    ratio = lax.div(small, safe)
+    length = lax.mul(large, lax.sqrt(lax.add(constant_like(x, 1), lax.square(ratio))))
+    length = _select(lax.eq(large, constant_like(large, 0)), large, length)
+    infinite = constant_like(x, np.inf)
+    either = lax.bitwise_or(*broadcast_operands("hypot", [lax.eq(x, infinite), lax.eq(y, infinite)]))
+    return _select(either, infinite, length)
+
+
+def deg2rad(x: Any, /) -> Any:
+    """Degrees to radians."""
+    (value,) = promoted_float("deg2rad", x)
+    return lax.mul(value, constant_like(value, np.pi / 180))
+
+
+def rad2deg(x: Any, /) -> Any:
+    """Radians to degrees."""
+    (value,) = promoted_float("rad2deg", x)
+    return lax.mul(value, constant_like(value, 180 / np.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def sinc(x: Any, /) -> Any:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    (value,) = promoted_float("sinc", x)
+    zero = lax.eq(value, constant_like(value, 0))
+    angle = lax.mul(constant_like(value, np.pi), value)
+    safe = _select(zero, constant_like(value, 1), angle)
+    return _select(zero, _sinc_near_zero(angle), lax.div(lax.sin(safe), safe))
+
+
+def _sinc_near_zero(angle: Any) -> Any:
+    """The series of ``sin(t) / t`` to the fourth power: it gives the derivatives at 0."""
+    squared = lax.square(angle)
+    fourth = lax.mul(lax.square(squared), constant_like(angle, 1 / 120))
+    second = lax.mul(squared, constant_like(angle, -1 / 6))
+    return lax.add(lax.add(constant_like(angle, 1), second), fourth)
+
+
+def nextafter(x: Any, y: Any, /) -> Any:
+    """The next float after ``x`` toward ``y``."""
+    return lax.nextafter(*broadcast_full("nextafter", *promoted_float("nextafter", x, y)))
+
+
+def broadcast_full(name: str, *values: Any) -> list[Any]:
+    """Values repeated to one shape, scalars too."""
+    values = tuple(broadcast_operands(name, values))
+    shape = next((aval_of(v).shape for v in values if aval_of(v).shape), ())
+    return [full_shape(v, shape) for v in values]
+
+
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """``x1`` with the sign of ``x2``."""
+    x, y = promoted_float("copysign", x1, x2)
+    size = lax.abs(x)
+    return _select(signbit(y), lax.neg(size), size)
+
+
+def signbit(x: Any, /) -> Any:
+    """Whether the sign is minus; that of -0.0 and of NaN counts."""
+    value = array_operand("signbit", x)
+    if not dtypes.is_float(value.dtype):
+        return lax.lt(value, constant_like(value, 0)) if value.dtype.kind == "i" else lax.ne(value, value)
+    bits = lax.bitcast_convert_type(value, np.dtype(f"i{value.dtype.itemsize}"))
+    return lax.lt(bits, constant_like(bits, 0))
+
+
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """``x1 * 2 ** x2``."""
+    (x,) = promoted_float("ldexp", x1)
+    exponent = array_operand("ldexp", x2)
+    if not dtypes.is_integer(exponent.dtype):
+        raise ValueError(f"ldexp: x2 must be an integer, got {exponent.dtype.name}.")
+    x, power = promoted_float("ldexp", x, exponent)
+    return lax.mul(x, lax.exp2(power))
