@@ -23,10 +23,11 @@ MAC_CHROME = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
 
 def environment(extra: str) -> Path:
-    """The Python of ``.venv``, which holds jaxlite (editable) with the requirements of ``extra``."""
+    """The Python of ``.venv``, in which jaxlite (editable) has the requirements of ``extra``."""
     if sys.version_info < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        sys.exit(f"jaxlite needs Python {wanted} or newer; {sys.executable} is {sys.version.split()[0]}.")
+        given = sys.version.split()[0]
+        sys.exit(f"jaxlite needs Python {wanted} or newer; {sys.executable} is {given}.")
     python = VENV / "bin" / "python"
     stamp = VENV / f"jaxlite-{extra}"
     wanted_stamp = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()

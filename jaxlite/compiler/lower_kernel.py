@@ -110,7 +110,7 @@ class _Kernel:
         """The kernel's number for the memory that ``var`` is written to."""
         if var not in self.outputs:
             dtype = dtypes.physical(var.aval.dtype)
-            self.outputs[var] = self.b.buffer(f"out{len(self.outputs)}", dtype, max(var.aval.size, 1), "output")
+            self.outputs[var] = self.b.buffer(f"out{len(self.outputs)}", dtype, var.aval.size, "output")
             self.declared.append((self.outputs[var], var))
         return self.outputs[var]
 

@@ -21,6 +21,7 @@ from jaxlite.compiler.plan import (
     Branch,
     Copy,
     Counter,
+    Fill,
 
 
     For,
@@ -135,6 +136,10 @@ class _Block:
         return self.places[var]
 
     def _lower(self, group: Group) -> None:
+        if group.kind in ("map", "row", "reduce") and all(not v.aval.size for v in group.outputs):
+            for var in group.outputs:
+                self.steps.append(Fill(self.destination(var), 1))  # no elements: the place itself counts as written
+            return
         match group.kind:
             case "map" | "row":
                 self._kernels(group, lower_group(group, self.makers))

@@ -42,7 +42,7 @@ class Reader:
         """The kernel's number for the memory of ``var``."""
         if var not in self.buffers:
             dtype = dtypes.physical(var.aval.dtype)
-            self.buffers[var] = self.builder.buffer(f"in{len(self.order)}", dtype, max(var.aval.size, 1), "input")
+            self.buffers[var] = self.builder.buffer(f"in{len(self.order)}", dtype, var.aval.size, "input")
             self.order.append(var)
         return self.buffers[var]
 
@@ -95,7 +95,8 @@ class Reader:
             return eqn.primitive.scalar(self.builder, *xs, **eqn.params)  # type: ignore[attr-defined, no-any-return]
         avals = [a.aval for a in eqn.invars]
         if self._moves_nothing(eqn) and position is not None:
-            return self.read(eqn.invars[0], (), position, mask)
+            operand = eqn.invars[0]
+            return self.read(operand, unravel(self.builder, position, operand.aval.shape), position, mask)
         return eqn.primitive.element(self.builder, number, index, read, avals, **eqn.params)  # type: ignore[attr-defined, no-any-return]
 
     def _moves_nothing(self, eqn: JaxprEqn) -> bool:

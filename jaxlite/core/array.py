@@ -55,7 +55,7 @@ class Array:
             return self._address
         view = self.view
         if not view.flags.c_contiguous:
-            view = self._view = np.ascontiguousarray(view)
+            view = self._view = np.asarray(view, order="C")
         self._address = view.__array_interface__["data"][0] if view.size else _NOWHERE
         return self._address
 
@@ -208,14 +208,15 @@ class Array:
             words = np.ascontiguousarray(self.view).view(np.uint32).reshape((*self.shape, 2))
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{words}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        tail = f", dtype={self.aval.dtype.name}{weak})"
+        tail = f"dtype={self.aval.dtype.name}{weak})"
+        width = np.get_printoptions()["linewidth"]
         if self.aval.size == 0:
-            return f"Array([], shape={self.shape}{tail}"
-        body = np.array2string(self.view, prefix="Array(", separator=", ", suffix=tail)
-        last_line = body[body.rfind("\n") + 1 :]
-        width = len(last_line) + (6 if "\n" not in body else 0) + len(tail)
-        separator = "," + "\n" + " " * 6 if width > np.get_printoptions()["linewidth"] else ", "
-        return f"Array({body}{separator}{tail[2:]}"
+            body = f"[], shape={self.shape}"
+        else:
+            body = np.array2string(self.view, prefix="Array(", suffix=",", separator=", ", max_line_width=width)
+        last_line = len(body) - body.rfind("\n") + 1
+        separator = "\n" + " " * len("Array(") if last_line + len(tail) + 1 > width else " "
+        return f"Array({body},{separator}{tail}"
 
     def __str__(self) -> str:
         return repr(self) if dtypes.is_key(self.aval.dtype) or self.is_deleted() else str(self.view)
@@ -242,6 +243,7 @@ def _rebuild(view: np.ndarray[Any, Any], dtype: Any, weak_type: bool) -> Array:
 
 def from_numpy(view: np.ndarray[Any, Any], weak_type: bool = False) -> Array:
     """An ``Array`` on NumPy's own memory, which nobody may write to afterwards; the dtype is kept."""
+    view = np.asarray(view)
     return Array(ShapedArray(view.shape, view.dtype, weak_type), view)
 
 

@@ -87,7 +87,7 @@ class Primitive(ABC):
 
     @abstractmethod
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         """Results for operands with one more axis each at ``dims`` (None: not batched), and where theirs is."""
 

@@ -1,4 +1,4 @@
-"""The fusion payload: the kernels of a compiled program, what is in each, and why each boundary is there.
+"""The fusion payload: the kernels of a compiled program, what is in each, and why it ends there.
 
 In: a compile report. Out: a dict of kernels (equations with their lines, bytes, loop nest), of the
 decisions of every pass with reasons and numbers, and of the seconds that each pass took.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlite.core.jaxpr import JaxprEqn
 from jaxlite.core.printing import equation_text, namer
-from jaxlite.inspect.graph import value_data
+from jaxlite.inspect.graph import kernel_id, value_data
 from jaxlite.inspect.quantities import VERSION, measured, predicted
 from jaxlite.inspect.sources import FileLabel, Lines
 
@@ -27,14 +27,16 @@ def fusion_payload(report: CompileReport, file_label: FileLabel | None = None) -
         names(var)
     for eqn in report.simplified.eqns:  # names as the printed jaxpr has them
         equation_text(eqn, names)
-    records = {k.name: k for k in report.kernels}
+    records = _matching(report)
     return {
         "version": VERSION,
         "kind": "fusion",
         "name": report.name,
         "traced": len(report.jaxpr.eqns),
         "equations": len(report.simplified.eqns),
-        "kernels": [_kernel(g, records.get(g.name), names, lines) for g in report.groups],
+        "kernels": [
+            _kernel(n, g, records.get(n), names, lines) for n, g in enumerate(report.groups)
+        ],
         "passes": [_pass(p, lines) for p in report.passes],
         "seconds": {k: measured(v, "s") for k, v in report.seconds.items()},
         "host_calls": list(report.host_calls),
@@ -42,8 +44,20 @@ def fusion_payload(report: CompileReport, file_label: FileLabel | None = None) -
     }
 
 
-def _kernel(group: Group, record: KernelRecord | None, names: Any, lines: Lines) -> dict[str, Any]:
+def _matching(report: CompileReport) -> dict[int, KernelRecord]:
+    """The record of each group that became a kernel: both lists are in the order of lowering."""
+    waiting: dict[str, list[KernelRecord]] = {}
+    for record in report.kernels:
+        waiting.setdefault(record.name, []).append(record)
+    groups = enumerate(report.groups)
+    return {n: waiting[g.name].pop(0) for n, g in groups if waiting.get(g.name)}
+
+
+def _kernel(
+    number: int, group: Group, record: KernelRecord | None, names: Any, lines: Lines
+) -> dict[str, Any]:
     data = {
+        "id": kernel_id(number),
         "name": group.name,
         "kind": group.kind,
         "reason": group.reason,

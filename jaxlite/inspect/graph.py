@@ -24,7 +24,7 @@ from jaxlite.inspect.sources import FileLabel, Lines
 if TYPE_CHECKING:
     from jaxlite.compiler.groups import Group
 
-CLUSTERS = ("map", "row", "reduce", "scatter", "library", "host")  # kinds drawn as a cluster
+CONTROL = ("loop", "branch")  # kinds that are drawn as their nested jaxprs, not as a cluster
 LONGEST = 400  # characters of an equation's text: nested jaxprs are shown by their own nodes
 
 
@@ -59,6 +59,11 @@ def value_data(name: str, aval: Any) -> dict[str, Any]:
     }
 
 
+def kernel_id(number: int) -> str:
+    """The id of a report's group ``number``, in every payload of that report."""
+    return f"K{number}"
+
+
 @final
 class _Builder:
     """Walks a jaxpr and its nested ones; ids are ``e0``, ``e0.in``, ... in program order."""
@@ -68,11 +73,14 @@ class _Builder:
         self.edges: dict[tuple[str, str], None] = {}
         self.groups: list[dict[str, Any]] = []
         self.lines = lines
-        self._kernel_of = {id(e): g for g in fusion for e in g.eqns}
-        self._inlined: dict[int, list[Group]] = {}
-        for group in fusion:
+        # Passes over a body may rebuild an equation, but it keeps the variables that it binds.
+        self._kernel_of = {v: n for n, g in enumerate(fusion) for e in g.eqns for v in e.outvars}
+        self._inlined: dict[Any, list[int]] = {}
+        for number, group in enumerate(fusion):
             for eqn in group.inlined:
-                self._inlined.setdefault(id(eqn), []).append(group)
+                for var in eqn.outvars:
+                    self._inlined.setdefault(var, []).append(number)
+        self._fusion = fusion
         self._clusters: set[str] = set()
         self._number = 0
 
@@ -80,12 +88,16 @@ class _Builder:
         """Adds the outermost jaxpr, with a node for each argument, constant and result."""
         names, producers = namer(), dict[Var, str]()
         given = jaxpr.debug_info.argument_names
+        closed_over = len(jaxpr.invars) - len(given) if given else 0  # they come first
         for i, var in enumerate(jaxpr.constvars):
             producers[var] = self._value_node(f"c{i}", "constant", f"constant {names(var)}", var)
         for i, var in enumerate(jaxpr.invars):
-            called = given[i] if len(given) == len(jaxpr.invars) else f"argument {i}"
             names(var)
-            producers[var] = self._value_node(f"i{i}", "input", called, var)
+            kind = "constant" if i < closed_over else "input"
+            label = (
+                f"{kind} {names(var)}" if i < closed_over or not given else given[i - closed_over]
+            )
+            producers[var] = self._value_node(f"i{i}", kind, label, var)
         self._equations(jaxpr, None, producers, names)
         for i, atom in enumerate(jaxpr.outvars):
             label = f"result {i}" if len(jaxpr.outvars) > 1 else "result"
@@ -115,7 +127,7 @@ class _Builder:
             producers.update({v: made for v in eqn.outvars if not isinstance(v, DropVar)})
 
     def _equation(
-        self, eqn: JaxprEqn, key: str, parent: str | None, text: str, kernel: Any, names: Any
+        self, eqn: JaxprEqn, key: str, parent: str | None, text: str, kernel: int | None, names: Any
     ) -> str:
         values = [value_data(names(v), v.aval) for v in eqn.outvars]
         self._node(key, "equation", eqn.primitive.name, parent, text, values, eqn, kernel)
@@ -155,21 +167,26 @@ class _Builder:
             self.edges[end, f"{key}.out"] = None
         return f"{key}.out"
 
-    def _kernel(self, eqn: JaxprEqn) -> Any:
+    def _kernel(self, eqn: JaxprEqn) -> int | None:
         """The group that computes ``eqn``: its own, or the only one that recomputes it."""
-        group = self._kernel_of.get(id(eqn))
-        users = self._inlined.get(id(eqn), ())
-        return group if group is not None else users[0] if len(users) == 1 else None
+        for var in eqn.outvars:
+            if var in self._kernel_of:
+                return self._kernel_of[var]
+        users = self._users(eqn)
+        return users[0] if len(users) == 1 else None
 
-    def _cluster(self, kernel: Any, parent: str | None) -> str | None:
-        """The id of ``kernel``'s cluster inside ``parent``, added at its first use."""
-        if kernel is None or kernel.kind not in CLUSTERS:
+    def _users(self, eqn: JaxprEqn) -> list[int]:
+        return next((self._inlined[v] for v in eqn.outvars if v in self._inlined), [])
+
+    def _cluster(self, kernel: int | None, parent: str | None) -> str | None:
+        """The id of the kernel's cluster inside ``parent``, added at its first use."""
+        if kernel is None or self._fusion[kernel].kind in CONTROL:
             return parent
-        key = f"k:{kernel.name}"
+        key = kernel_id(kernel)
         if key not in self._clusters:
             self._clusters.add(key)
-            label = f"{kernel.name} ({kernel.kind})"
-            self._group(key, label, parent, "kernel", kernel.reason, None)
+            group = self._fusion[kernel]
+            self._group(key, f"{group.name} ({group.kind})", parent, "kernel", group.reason, None)
         return key
 
     def _group(
@@ -188,14 +205,16 @@ class _Builder:
         equation: str,
         values: list[dict[str, Any]],
         eqn: JaxprEqn | None,
-        kernel: Any,
+        kernel: int | None,
     ) -> None:
-        shared = [g.name for g in self._inlined.get(id(eqn), ())] if eqn is not None else []
-        node = {"id": key, "kind": kind, "label": label, "parent": parent, "values": values}
+        shared = self._users(eqn) if eqn is not None else []
+        node: dict[str, Any] = {"id": key, "kind": kind, "label": label, "parent": parent}
+        node["values"] = values
         node["equation"] = equation if len(equation) <= LONGEST else equation[:LONGEST] + " ..."
         node["source"] = self.lines.add(eqn.source) if eqn is not None else None
-        node["kernel"] = kernel.name if kernel is not None else None
-        node["recomputed_in"] = shared
+        node["kernel"] = kernel_id(kernel) if kernel is not None else None
+        node["kernel_name"] = self._fusion[kernel].name if kernel is not None else None
+        node["recomputed_in"] = [self._fusion[n].name for n in shared]
         self.nodes.append(node)
 
     def _connect(self, atoms: Iterable[Any], node: str, producers: dict[Var, str]) -> None:

@@ -25,7 +25,7 @@ class Lines:
         self.lines: list[dict[str, Any]] = []
 
     def add(self, source: SourceInfo | None) -> dict[str, Any] | None:
-        """The line of ``source`` with what derived an equation from it; None where it is unknown."""
+        """The line of ``source``, and what derived an equation from it; None if unknown."""
         if source is None or not source.file:
             return None
         key = self._keys.get((source.file, source.line))

@@ -99,7 +99,7 @@ class DotGeneral(Primitive):
         return [None, _pull_back(cotangent, y.aval, x, params, left=False)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         x, y = operands
         dx, dy = dims

@@ -79,7 +79,7 @@ class Threefry2x32(_WithoutDerivative):
         return _hash(e.add, e.xor, rotate, lambda v: e.constant(v, _U32), *words)[number]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         return self.bind(*align_batched(operands, dims, axis.size)), [0, 0]
 
@@ -108,7 +108,7 @@ class RandomWrap(_WithoutDerivative):
         return e.or_(low, e.shift_left(high, 32))
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         return [self.bind(move_axis(operands[0], dims[0], 0))], [0]
@@ -128,7 +128,7 @@ class RandomUnwrap(_WithoutDerivative):
         return (ShapedArray((*aval.shape, 2), _U32),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        keys = np.ascontiguousarray(arrays[0])
+        keys = np.asarray(arrays[0], order="C")
         return (keys.reshape(-1).view(_U32).reshape((*keys.shape, 2)),)
 
     def element(
@@ -138,7 +138,7 @@ class RandomUnwrap(_WithoutDerivative):
         return e.convert(e.shift_right_logical(read(0, index[:-1]), shift), _U32)
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         return [self.bind(move_axis(operands[0], dims[0], 0))], [0]

@@ -55,7 +55,7 @@ class Sort(Primitive):
         raise NotImplementedError("sort is not linear, so it has no transpose.")
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         placed = [place_axis(o, d, axis.size, 0) for o, d in zip(operands, dims, strict=True)]
         outs = self.bind(*placed, **{**params, "dimension": params["dimension"] + 1})

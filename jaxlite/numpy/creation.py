@@ -112,7 +112,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     wanted = None if dtype is None else user_dtype(dtype)
     value = operand_of(fill_value)
     if aval_of(value).shape:
-        from jaxlite.numpy.shape import broadcast_to
+        from jaxlite.numpy.shaping import broadcast_to
 
         return broadcast_to(asarray(value, wanted), shape)
     _check_lengths(shape)

@@ -163,7 +163,7 @@ def _at_quantile(x: Any, q: Any, n: int, method: str, ignore_nan: bool) -> Any:
 
 
 def _read(x: Any, places: Any) -> Any:
-    from jaxlite.numpy.take import take_along_axis
+    from jaxlite.numpy.picking import take_along_axis
 
     extra = len(places.shape) - len(x.shape)
     spread = lax.broadcast_in_dim(x, (*places.shape[:extra], *x.shape), tuple(range(extra, extra + len(x.shape))))

@@ -64,7 +64,7 @@ class Jit(HigherOrder):
         return spread(pulled, linear, [None] * len(operands))
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         mask = tuple(d is not None for d in dims)
         closed, out_mask = batched(params["jaxpr"], axis, mask, False)

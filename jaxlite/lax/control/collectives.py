@@ -59,7 +59,7 @@ class Collective(Primitive):
         """The result over a whole batch (its axis first in ``operand``), and where the result's batch axis is."""
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         (operand,), (dim,) = operands, dims
         if params["axis_name"] != axis.name:
@@ -242,7 +242,7 @@ class AxisIndex(Primitive):
         return []
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         return [iota(np.int32, axis.size)], [0]
 

@@ -85,7 +85,7 @@ class Cond(HigherOrder):
         return [None, *spread(pulled, linear, [None] * len(rest))]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         index, *rest = batch_first(operands, dims)
         mask, branches = tuple(d is not None for d in dims[1:]), params["branches"]

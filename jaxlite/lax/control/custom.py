@@ -21,6 +21,10 @@ from jaxlite.interpreters.zeros import Zero, instantiate, is_linear, zero_of
 from jaxlite.lax.families.higher_order import HigherOrder, run
 
 Flat = Callable[..., Sequence[Any]]
+FORWARD = (
+    "can't apply forward-mode differentiation (jvp) to a custom_vjp function: it has only a reverse rule.  Use "
+    "jax.custom_jvp for functions that are differentiated forward."
+)
 
 
 def callable_of(call: Flat | ClosedJaxpr) -> Flat:
@@ -80,7 +84,7 @@ class CustomJVPCall(_CustomCall):
         raise NotImplementedError("A custom_jvp function in a linear program has no transpose.")
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_consts"]
         call = _batched_flat(callable_of(params["call"]), axis, dims, None)
@@ -99,12 +103,6 @@ class CustomVJPCall(_CustomCall):
     name = "custom_vjp_call"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        raise TypeError(
-            "can't apply forward-mode differentiation (jvp) to a custom_vjp function: it has only a reverse rule.  Use "
-            "jax.custom_jvp for functions that are differentiated forward."
-        )
-
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
         residuals, outs = params["fwd"](*primals[n:])
         avals = tuple(aval_of(o).to_tangent_aval() for o in outs)
@@ -119,7 +117,7 @@ class CustomVJPCall(_CustomCall):
         raise NotImplementedError("A custom_vjp function in a linear program has no transpose.")
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_consts"]
         call = _batched_flat(callable_of(params["call"]), axis, dims, None)
@@ -163,15 +161,20 @@ class CustomTangents(HigherOrder):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return tuple(params["out_avals"])
 
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if context.trace is None:
+            raise TypeError(FORWARD)
+        return super().bind(*operands, **params)
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+        raise TypeError(FORWARD)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         n = params["num_residuals"]
         outs = self.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents[:n]):
             return outs, self.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
-        raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+        raise TypeError(FORWARD)
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         n = params["num_residuals"]
@@ -179,7 +182,7 @@ class CustomTangents(HigherOrder):
         return [*([None] * n), *(p if is_linear(o) else None for o, p in zip(operands[n:], pulled, strict=True))]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         bwd, n = params["bwd"], params["num_residuals"]
         own, count = list(dims), len(params["out_avals"])

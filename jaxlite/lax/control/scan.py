@@ -187,7 +187,7 @@ class Scan(HigherOrder):
         ]  # fmt: skip
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         c_mask, k_mask, x_mask = (tuple(part) for part in self._parts([d is not None for d in dims], params))
         body, nk = params["jaxpr"], params["num_carry"]

@@ -99,7 +99,7 @@ class While(HigherOrder):
         )
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         c_mask, b_mask, s_mask = self._parts([d is not None for d in dims], params)
         cond, body = params["cond_jaxpr"], params["body_jaxpr"]
@@ -205,11 +205,16 @@ def settle_carry(
         after = closed.out_avals[at : at + len(carry)]
         if len(after) != len(carry) or all(a.weak_type <= b.weak_type or not a.weak_type for a, b in zip(avals, after, strict=True)):
             return carry, closed, out_tree
-        carry = [
-            convert(c, b.dtype) if a.weak_type and not b.weak_type else c
-            for c, a, b in zip(carry, avals, after, strict=True)
-        ]
+        carry = [_strengthened(c, a, b) for c, a, b in zip(carry, avals, after, strict=True)]
     return carry, closed, out_tree
+
+
+def _strengthened(value: Any, before: ShapedArray, after: ShapedArray) -> Any:
+    """A weak initial value in the type that it and what comes out promote to."""
+    if not before.weak_type or after.weak_type:
+        return value
+    dtype, weak = dtypes.promote_types((before.dtype, True), (after.dtype, False))
+    return convert(value, dtype, weak)
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:

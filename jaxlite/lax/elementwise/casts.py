@@ -116,7 +116,7 @@ class BitcastConvertType(Primitive):
         return [Zero(operands[0].aval)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         return [self.bind(move_axis(operands[0], dims[0], 0), **params)], [0]

@@ -12,7 +12,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import Sample
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.convert import full_like, operands_of
-from jaxlite.lax.elementwise.arithmetic import mul
+from jaxlite.lax.elementwise.arithmetic import max, mul
 from jaxlite.lax.elementwise.comparison import gt, lt
 from jaxlite.lax.families.elementwise import Elementwise, check_same_dtypes, common_shape, to_shape
 
@@ -37,7 +37,7 @@ class SelectN(Elementwise):
         if which.dtype.kind == "b" and len(cases) > 2:
             raise TypeError(f"select_n with bool which takes at most two cases, got {len(cases)}.")
         check_same_dtypes(self, cases)
-        shape = common_shape("select_n", cases)
+        shape = common_shape("select_n", cases) or which.shape
         if which.shape and which.shape != shape:
             raise TypeError(f"select_n: which has shape {which.shape}, the cases have {shape}; give which no axes, or theirs.")
         return (ShapedArray(shape, cases[0].dtype, all(c.weak_type for c in cases)),)
@@ -108,16 +108,17 @@ class Clamp(Elementwise):
         shape = aval_of(out).shape
         one, zero = to_shape(full_like(out, 1), shape), full_like(out, 0)
         select = select_n_p.bind
+        # As written for low > high too, where the result is high.
         above_low, below_high = lt(low, x), gt(high, x)
 
         def inside(t: Any) -> Any:
             return mul(t, mul(select(above_low, zero, one), select(below_high, zero, one)))
 
         def at_low(t: Any) -> Any:
-            return mul(t, select(gt(low, x), zero, one))
+            return mul(t, mul(select(gt(low, x), zero, one), select(lt(low, high), zero, one)))
 
         def at_high(t: Any) -> Any:
-            return mul(t, select(lt(high, x), zero, one))
+            return mul(t, select(lt(high, max(x, low)), zero, one))
 
         return at_low, inside, at_high
 
@@ -165,7 +166,11 @@ def select_n(which: Any, *cases: Any) -> Any:
     >>> select_n(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
     Array([3, 2], dtype=int32)
     """
-    return select_n_p.bind(*operands_of(which, *cases))
+    which, *values = operands_of(which, *cases)
+    shape = aval_of(which).shape
+    if shape and values and not aval_of(values[0]).shape:
+        raise TypeError(f"select_n: which has shape {shape}, the cases have (); give which no axes, or theirs.")
+    return select_n_p.bind(which, *values)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
+import numpy as np
+
 
 from jaxlite.core.errors import NonDifferentiableError
 from jaxlite.core.primitive import Sample
@@ -59,7 +61,7 @@ class Lgamma(Mapped):
 class Digamma(Mapped):
     name, opcode, accepts = "digamma", "digamma", "f"
     samples = (Sample(((3, 5),), low=0.3, high=6.0),)
-    function = staticmethod(lambda x: special("digamma", x))
+    function = staticmethod(lambda x: np.where(x == 0, np.nan, special("digamma", x)))  # a pole without a side, as JAX has it
 
     def partials(self, out: Any, x: Any) -> Any:
         raise NonDifferentiableError(

@@ -137,7 +137,7 @@ class Elementwise(Primitive):
         ]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         aligned = align_batched(operands, dims, axis.size)
         return [self.bind(*aligned, **params)], [0]

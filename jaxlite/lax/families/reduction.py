@@ -54,7 +54,7 @@ class Reduction(Primitive):
         return (np.asarray(self.numpy(wide, params["axes"])).astype(x.dtype),)
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         (dim,) = dims
         assert dim is not None

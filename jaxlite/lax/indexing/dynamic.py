@@ -80,7 +80,7 @@ class DynamicSlice(Primitive):
         return [dynamic_update_slice_p.bind(zeros, cotangents[0], *starts), *([None] * len(starts))]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         operand, *starts = operands
         window = params["slice_sizes"]
@@ -163,7 +163,7 @@ class DynamicUpdateSlice(Primitive):
         return [to_operand, to_update, *([None] * len(starts))]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         operand, update, *starts = operands
         if all(d is None for d in dims[2:]):

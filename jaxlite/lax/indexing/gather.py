@@ -112,7 +112,7 @@ class Gather(Primitive):
         return [scattered, None]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         operand, indices = operands
         n, window = params["dimension_numbers"], params["slice_sizes"]

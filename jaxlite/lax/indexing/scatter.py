@@ -100,7 +100,7 @@ class Scatter(Primitive):
         )  # fmt: skip
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         operand, indices, updates = operands
         operand = place_axis(operand, dims[0], axis.size, 0)

@@ -62,7 +62,7 @@ class BroadcastInDim(Layout):
         return [reshape(summed, shape)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         operand = move_axis(operands[0], dims[0], 0)
@@ -149,7 +149,7 @@ class Reshape(Layout):
         return [reshape(cotangents[0], operands[0].aval.shape)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         return [reshape(move_axis(operands[0], dims[0], 0), (axis.size, *params["new_sizes"]))], [0]
@@ -184,7 +184,7 @@ class Transpose(Layout):
         return [transpose(cotangents[0], tuple(int(i) for i in np.argsort(params["permutation"])))]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         dim = dims[0]
         assert dim is not None
@@ -219,7 +219,7 @@ class Squeeze(Layout):
         return [reshape(cotangents[0], operands[0].aval.shape)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         operand = move_axis(operands[0], dims[0], 0)
@@ -253,7 +253,7 @@ class Rev(Layout):
         return [self.bind(cotangents[0], **params)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         dim = dims[0]
         assert dim is not None

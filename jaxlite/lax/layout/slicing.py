@@ -67,7 +67,7 @@ class Slice(Layout):
         return [pad(cotangents[0], constant(0, aval_of(cotangents[0]).dtype), config)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
         operand = move_axis(operands[0], dims[0], 0)
@@ -152,7 +152,7 @@ class Pad(Layout):
         return [inner if is_linear(operand) else None, to_value]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         operand, value = operands
         config = ((0, 0, 0), *params["padding_config"])
@@ -224,7 +224,7 @@ class Concatenate(Layout):
         return parts
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         placed = [place_axis(o, d, axis.size, 0) for o, d in zip(operands, dims, strict=True)]
         return [self.bind(*placed, dimension=params["dimension"] + 1)], [0]
@@ -257,7 +257,7 @@ class Split(Layout):
         return [concatenate([instantiate(c) for c in cotangents], params["axis"])]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         dim = dims[0]
         assert dim is not None

@@ -185,7 +185,7 @@ class ArgExtremum(Primitive):
         return [Zero(operands[0].aval)]
 
     def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         dim = dims[0]
         assert dim is not None

@@ -1,0 +1,37 @@
+"""``%load_ext jaxlite`` and ``%unload_ext jaxlite``: magic, completions, views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlite.compiler.report import CompileReport
+from jaxlite_jupyter.completions import matcher
+from jaxlite_jupyter.views import fusion, graph
+
+_MATCHER = "jaxlite.jit_options"
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Loads, or loads again."""
+    from jaxlite_jupyter.magics import JitMagic
+
+    unload_ipython_extension(ipython)
+    ipython.register_magic_function(JitMagic(ipython).function(), "cell", "jit")
+    ipython.Completer.custom_matchers.append(matcher(ipython.user_ns))
+    formatter = ipython.display_formatter.mimebundle_formatter
+    formatter.for_type(CompileReport, _report_bundle)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Takes everything back."""
+    ipython.magics_manager.magics["cell"].pop("jit", None)
+    matchers = ipython.Completer.custom_matchers
+    matchers[:] = [m for m in matchers if getattr(m, "matcher_identifier", "") != _MATCHER]
+    ipython.display_formatter.mimebundle_formatter.type_printers.pop(CompileReport, None)
+
+
+def _report_bundle(report: CompileReport, **_: Any) -> dict[str, str]:
+    """A report as a cell shows it: its graph, then its kernels."""
+    views = graph(report), fusion(report)
+    joined = {"text/plain": "\n\n".join(v.text() for v in views)}
+    return {**joined, "text/html": "\n".join(v.html() for v in views)}

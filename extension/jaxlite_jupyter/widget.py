@@ -1,0 +1,24 @@
+"""The live graph: an anywidget whose module is ``static/graph.js``."""
+
+from __future__ import annotations
+
+from typing import final
+
+import anywidget
+import traitlets
+
+from jaxlite_jupyter.html.base import static_text
+
+
+@final
+class GraphWidget(anywidget.AnyWidget):
+    """Draws a graph payload; ``selected`` and ``closed`` follow what the reader does."""
+
+    _esm = static_text("graph.js")
+    _css = static_text("style.css")
+    payload = traitlets.Dict().tag(sync=True)
+    selected = traitlets.Unicode("").tag(sync=True)
+    closed = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __repr__(self) -> str:
+        return f"<GraphWidget of {self.payload['name']}>"

@@ -1,0 +1,172 @@
+"""jit: one trace a signature, static and donated arguments, nesting, stages, and messages that name arguments."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
+import numpy as np
+import pytest
+
+
+def counted(f: Any) -> tuple[Any, list[int]]:
+    traces: list[int] = []
+
+    @functools.wraps(f)
+    def g(*args: Any, **kwargs: Any) -> Any:
+        traces.append(1)
+        return f(*args, **kwargs)
+
+    return g, traces
+
+
+def test_one_trace_for_each_signature() -> None:
+    f, traces = counted(lambda x, scale=1.0: x * scale)
+    j = jax.jit(f)
+    for x in (1.0, 2.0, 3.0):
+        j(x)
+    assert len(traces) == 1
+    j(jnp.ones(3)), j(jnp.ones(4)), j(1), j(1.0, scale=2.0), j(jnp.float32(1.0))
+    assert len(traces) == 6
+    with jax.enable_x64(True):
+        assert j(1.0).dtype == np.float64
+
+
+def test_static_arguments() -> None:
+    f, traces = counted(lambda x, n, mode="a": x * n if mode == "a" else x + n)
+    j = jax.jit(f, static_argnums=1, static_argnames="mode")
+    assert float(j(2.0, 3)) == 6.0 and float(j(2.0, 3, mode="b")) == 5.0 and float(j(5.0, 3)) == 15.0
+    assert len(traces) == 2
+    by_name = jax.jit(lambda x, n: jnp.ones(n) * x, static_argnames="n")
+    assert by_name(2.0, n=3).shape == (3,) and by_name(2.0, 2).shape == (2,)
+    # 1, 1.0 and True are equal and hash alike, but are different programs.
+    typed = jax.jit(lambda x, n: x + n, static_argnums=1)
+    assert [typed(jnp.int32(1), n).dtype.name for n in (1, 1.0, True)] == ["int32", "float32", "int32"]
+
+
+def test_donated_arguments_are_deleted() -> None:
+    j = jax.jit(lambda x, y: x + y, donate_argnums=0)
+    x, y = jnp.ones(4), jnp.ones(4)
+    np.testing.assert_array_equal(j(x, y), [2, 2, 2, 2])
+    assert x.is_deleted() and not y.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        j(x, y)
+
+
+def test_pytrees_and_constants() -> None:
+    table = jnp.arange(3.0)
+    j = jax.jit(lambda d: {"out": (d["a"] * table, d["b"][0]), "none": None})
+    out = j({"a": 2.0, "b": [jnp.int32(3)]})
+    np.testing.assert_array_equal(out["out"][0], [0, 2, 4])
+    assert int(out["out"][1]) == 3 and out["none"] is None
+
+
+def test_methods_and_decorator_forms() -> None:
+    class Model:
+        scale = 3.0
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def __call__(self, x: Any) -> Any:
+            return x * self.scale
+
+    assert float(Model()(2.0)) == 6.0
+
+    @jax.jit
+    def g(x: Any) -> Any:
+        "Doc."
+        return x
+
+    assert g.__doc__ == "Doc." and g.__name__ == "g" and "jitted" in repr(g)
+
+
+def test_disable_jit() -> None:
+    seen = []
+    j = jax.jit(lambda x: seen.append(x) or x * 2)
+    with jax.disable_jit():
+        assert float(j(3.0)) == 6.0
+    assert seen == [3.0]
+
+
+def test_stages() -> None:
+    f = jax.jit(lambda x: (x * 2).sum())
+    traced = f.trace(jax.ShapeDtypeStruct((3,), "float32"))
+    assert "reduce_sum" in str(traced.jaxpr) and traced.out_info.shape == ()
+    lowered = traced.lower()
+    assert "reduce_sum" in lowered.as_text()
+    compiled = lowered.compile()
+    assert float(compiled(jnp.ones(3))) == 6.0
+    assert "define" in compiled.as_text() and compiled.report.kernels
+    with pytest.raises(TypeError, match=r"float32\[4\], compiled for float32\[3\]"):
+        compiled(jnp.ones(4))
+    assert f.eval_shape(jnp.ones(3)).dtype == np.float32
+    assert jax.eval_shape(lambda x: {"a": x @ x}, jax.ShapeDtypeStruct((2, 2), "float32"))["a"].shape == (2, 2)
+
+
+def test_printing_only_while_tracing(capsys: pytest.CaptureFixture[str]) -> None:
+    @jax.jit
+    def noisy(x: Any) -> Any:
+        print("tracing")
+        return x + 1
+
+    assert [float(noisy(x)) for x in (1.0, 2.0)] == [2.0, 3.0]
+    assert capsys.readouterr().out == "tracing\n"
+
+
+def test_source_lines_and_transformations_are_kept() -> None:
+    def f(x: Any) -> Any:
+        return jnp.sum(jnp.sin(x) * x)  # this very line
+
+    line = f.__code__.co_firstlineno + 1
+    closed = jax.make_jaxpr(jax.grad(f))(jnp.ones(3))
+    assert {e.source.line for e in closed.eqns} == {line}
+    assert any("transpose" in e.source.transformations for e in closed.eqns)
+    assert f"test_jit.py:{line} (f)" in closed.pretty_print(source_info=True)
+
+
+def leak() -> Any:
+    kept = []
+    jax.jit(lambda x: kept.append(x * 2) or x)(1.0)
+    return kept[0] + 1
+
+
+@jax.jit
+def branch(speed: Any) -> Any:
+    return speed if speed > 0 else -speed
+
+
+REFUSED = [
+    (lambda: branch(3.0), jax.errors.TracerBoolConversionError, r"(?s)argument speed of the function branch.*jax.numpy.where.*lax.cond"),
+    (lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), ValueError, r"static argument n of .* is \[1\]"),
+    (leak, jax.errors.UnexpectedTracerError, r"(?s)used after the function.*test_jit.py"),
+    (lambda: jax.jit(lambda x: np.sin(x))(1.0), jax.errors.TracerArrayConversionError, "jax.numpy"),
+    (lambda: jax.jit(lambda x: list(range(x)))(3), jax.errors.TracerIntegerConversionError, "argument x"),
+    (lambda: jax.jit(lambda x: float(x))(3.0), jax.errors.ConcretizationTypeError, "static_argnums"),
+    (lambda: jax.jit(lambda x: x)("text"), TypeError, "text"),
+    (lambda: jax.jit(lambda x: x)({"a": [object()]}), TypeError, r"\['a'\]\[0\]"),
+    (lambda: jax.jit(lambda x: "text")(1.0), TypeError, "str, which is not a valid JAX type"),
+    (lambda: jax.jit(3), TypeError, "callable"),
+    (lambda: jax.jit(lambda x: x, static_argnames="y"), ValueError, "y"),
+    (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "both static and donated"),
+    (lambda: jax.jit(lambda x: x, compiler_options={"xla": 1}), ValueError, "compiler_options"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", REFUSED, ids=range(len(REFUSED)))
+def test_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_threads_share_a_function() -> None:
+    import threading
+
+    f, traces = counted(lambda x: jnp.sin(x).sum())
+    j, results = jax.jit(f), []
+    threads = [threading.Thread(target=lambda: results.append(float(j(jnp.ones(100))))) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(set(results)) == 1 and len(results) == 8
