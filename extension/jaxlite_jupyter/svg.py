@@ -39,6 +39,7 @@ def graph_svg(payload: Mapping[str, Any], closed: Collection[str] = (), selected
         _frame(g, placed.boxes[g["id"]]) for g in sorted(seen.groups, key=lambda g: depth[g["id"]])
     ]
     parts += [_edge(points) for _, _, points in placed.edges]
+    parts += [_frame_title(g, placed.boxes[g["id"]]) for g in seen.groups]
     nodes = {n["id"]: n for n in payload["nodes"]}
     for item in seen.items:
         parts.append(_item(item, placed.boxes[item["id"]], nodes.get(item["id"]), selected))
@@ -72,9 +73,17 @@ def _frame(group: Mapping[str, Any], box: Box) -> str:
     return (
         f"<g><title>{escape(group['reason'] or group['label'])}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="8" '
-        f'fill="{fill}" stroke="{stroke}" stroke-dasharray="{dash}"/>'
-        f'<text x="{x + 8:.1f}" y="{y + 15:.1f}" font-size="11" fill="{stroke}">'
-        f"{escape(group['label'])}</text></g>"
+        f'fill="{fill}" stroke="{stroke}" stroke-dasharray="{dash}"/></g>'
+    )
+
+
+def _frame_title(group: Mapping[str, Any], box: Box) -> str:
+    """A group's name, above the edges that cross it."""
+    fill, stroke, _ = FRAMES[group["kind"]]
+    x, y = box.x - box.width / 2 + 8, box.y - box.height / 2 + 15
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="11" fill="{stroke}" stroke="{fill}" '
+        f'stroke-width="4" paint-order="stroke">{escape(group["label"])}</text>'
     )
 
 

@@ -99,7 +99,7 @@ class GraphView:
         return _write(
             path,
             {
-                ".html": lambda: page(title, self.html() + standalone(self.payload, self.closed)),
+                ".html": lambda: page(title, standalone(self.payload, self.closed) + self.html()),
                 ".svg": self.svg,
                 ".dot": lambda: str(self.dot().source),
                 ".txt": self.text,

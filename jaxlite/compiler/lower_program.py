@@ -247,7 +247,10 @@ class _Block:
         xs = [r.along(counter, nbytes_of(a), reverse_from=last) for r, a in zip(places[nc + nk :], body.in_avals[nc + nk :], strict=True)]
         ys = [self.destination(v).along(counter, nbytes_of(a), reverse_from=last) for v, a in zip(eqn.outvars[nk:], body.out_avals[nk:], strict=True)]
         steps = self._inner(body, [*places[:nc], *now, *xs], [*after, *ys])
-        self.steps.append(For(counter, length, steps))
+        if length == 0:  # nothing runs, and outputs without elements count as written
+            self.steps += [Fill(self.destination(v), 1) for v in eqn.outvars[nk:]]
+        else:
+            self.steps.append(For(counter, length, steps))
         for var, (slot, stride), aval in zip(eqn.outvars[:nk], slots, carry_avals, strict=True):
             final_place = slot.plus(stride * (length % 2))
             if var in self.places:

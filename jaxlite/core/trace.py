@@ -55,12 +55,12 @@ def process(trace: Trace | None, primitive: Primitive, operands: Sequence[Any], 
 class Tracer:
     """Stands for a value inside a transformation.  Array methods and operators are added by ``jaxlite.numpy``."""
 
-    __slots__ = ("__weakref__", "aval", "trace")
+    __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
     __hash__: ClassVar[Any] = object.__hash__
 
     aval: ShapedArray
-    trace: Any
+    _trace: Any
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -88,16 +88,13 @@ class _Builder:
         """Adds the outermost jaxpr, with a node for each argument, constant and result."""
         names, producers = namer(), dict[Var, str]()
         given = jaxpr.debug_info.argument_names
-        closed_over = len(jaxpr.invars) - len(given) if given else 0  # they come first
         for i, var in enumerate(jaxpr.constvars):
             producers[var] = self._value_node(f"c{i}", "constant", f"constant {names(var)}", var)
         for i, var in enumerate(jaxpr.invars):
-            names(var)
-            kind = "constant" if i < closed_over else "input"
-            label = (
-                f"{kind} {names(var)}" if i < closed_over or not given else given[i - closed_over]
-            )
-            producers[var] = self._value_node(f"i{i}", kind, label, var)
+            letter = names(var)
+            called = given[i] if i < len(given) else letter
+            kind = "input" if called else "constant"  # what a function closes over has no name
+            producers[var] = self._value_node(f"i{i}", kind, called or f"constant {letter}", var)
         self._equations(jaxpr, None, producers, names)
         for i, atom in enumerate(jaxpr.outvars):
             label = f"result {i}" if len(jaxpr.outvars) > 1 else "result"

@@ -20,13 +20,13 @@ class BatchTracer(Tracer):
     __slots__ = ("dim", "value")
 
     def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
-        self.trace, self.value, self.dim = trace, value, dim
+        self._trace, self.value, self.dim = trace, value, dim
         whole = aval_of(value)
         self.aval = whole.update(shape=whole.shape[:dim] + whole.shape[dim + 1 :])
 
     def describe(self) -> str:
         inner = self.value.describe() if isinstance(self.value, Tracer) else ""
-        return inner or f"It is one example of {self.trace.axis.size}, batched by vmap."
+        return inner or f"It is one example of {self._trace.axis.size}, batched by vmap."
 
 
 @final
@@ -40,7 +40,7 @@ class BatchTrace(Trace):
 
     def split(self, value: Any) -> tuple[Any, int | None]:
         """The whole value and where its batch axis is (None: it has none)."""
-        if type(value) is BatchTracer and value.trace is self:
+        if type(value) is BatchTracer and value._trace is self:
             return value.value, value.dim
         return value, None
 

@@ -26,7 +26,7 @@ class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
-        self.trace, self.primal, self.tangent = trace, primal, tangent
+        self._trace, self.primal, self.tangent = trace, primal, tangent
         self.aval = aval_of(primal)
 
     def concrete(self) -> Any:
@@ -47,7 +47,7 @@ class JVPTrace(Trace):
 
     def split(self, value: Any) -> tuple[Any, Any]:
         """Primal and tangent of an operand."""
-        if type(value) is JVPTracer and value.trace is self:
+        if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, zero_of(value)
 

@@ -29,7 +29,7 @@ class LinearizeTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: LinearizeTrace, primal: Any, tangent: StageTracer) -> None:
-        self.trace, self.primal, self.tangent = trace, primal, tangent
+        self._trace, self.primal, self.tangent = trace, primal, tangent
         self.aval = aval_of(primal)
 
     def concrete(self) -> Any:
@@ -53,7 +53,7 @@ class MixedTrace(Trace):
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
         tangents = self.tangents
-        if any(type(o) is StageTracer and o.trace is tangents for o in operands):
+        if any(type(o) is StageTracer and o._trace is tangents for o in operands):
             return tangents.process(primitive, operands, params)
         return process(self.parent, primitive, operands, params)
 
@@ -70,7 +70,7 @@ class LinearizeTrace(Trace):
 
     def split(self, value: Any) -> tuple[Any, Any]:
         """Primal and tangent of an operand."""
-        if type(value) is LinearizeTracer and value.trace is self:
+        if type(value) is LinearizeTracer and value._trace is self:
             return value.primal, value.tangent
         return value, zero_of(value)
 
@@ -78,7 +78,7 @@ class LinearizeTrace(Trace):
         """What the function sees: a tracer, or the bare primal where the tangent vanishes or is constant."""
         if type(tangent) is Zero:
             return primal
-        if not (type(tangent) is StageTracer and tangent.trace is self.tangents):
+        if not (type(tangent) is StageTracer and tangent._trace is self.tangents):
             with current_trace(self.tangents):
                 tangent = _recorded(tangent, self.tangents)
         return LinearizeTracer(self, primal, tangent)
@@ -97,7 +97,7 @@ def _recorded(value: Any, trace: StageTrace) -> StageTracer:
     from jaxlite.core.primitive import get
 
     result = get("copy").bind(value)
-    assert type(result) is StageTracer and result.trace is trace
+    assert type(result) is StageTracer and result._trace is trace
     return result
 
 

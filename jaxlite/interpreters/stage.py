@@ -33,14 +33,14 @@ from jaxlite.core.trace import Trace, Tracer, current_trace, escaped_message
 class StageTracer(Tracer):
     """A variable of the jaxpr being recorded."""
 
-    __slots__ = ("source", "var")
+    __slots__ = ("source", "variable")
 
     def __init__(self, trace: StageTrace, var: Var, where: source.SourceInfo) -> None:
-        self.trace, self.aval, self.var, self.source = trace, var.aval, var, where
+        self._trace, self.aval, self.variable, self.source = trace, var.aval, var, where
 
     def describe(self) -> str:
-        trace: StageTrace = self.trace
-        names = trace.arguments_behind(self.var)
+        trace: StageTrace = self._trace
+        names = trace.arguments_behind(self.variable)
         info = trace.debug_info
         at = f"{info.function} at {info.file}:{info.line}" if info.file else info.function
         made = f"It was made on line {self.source.summary()}" if self.source.summary() else "It is an argument"
@@ -76,8 +76,8 @@ class StageTrace(Trace):
 
     def atom(self, value: Any) -> Var | Literal:
         """The variable or literal for an operand; values from outside become constants."""
-        if type(value) is StageTracer and value.trace is self:
-            return value.var
+        if type(value) is StageTracer and value._trace is self:
+            return value.variable
         if not isinstance(value, Tracer):
             aval = aval_of(value)
             if not aval.shape and not dtypes.is_key(aval.dtype):
@@ -164,5 +164,5 @@ def closed_over_nothing(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, tuple[Any, ..
 def refuse_escaped(values: Sequence[Any]) -> None:
     """``UnexpectedTracerError`` where one of the values is a tracer of a trace that is over."""
     for value in values:
-        if isinstance(value, StageTracer) and value.trace.finished:
+        if isinstance(value, StageTracer) and value._trace.finished:
             raise UnexpectedTracerError(escaped_message(value))

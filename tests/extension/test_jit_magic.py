@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from IPython.core.completer import provisionalcompleter
 
 from jaxlite.core.array import Array
 
@@ -17,7 +18,7 @@ def test_assigns_and_gives_the_last_value(shell):
 
 def test_a_semicolon_silences_the_value(shell):
     shell.run("x = np.ones(2)")
-    value, shown = shell.run("%%jit\nx + 1;")
+    _, shown = shell.run("%%jit\nx + 1;")
     assert shown.stdout == ""
 
 
@@ -44,7 +45,8 @@ def test_a_name_that_the_cell_assigns_first_is_no_input(shell):
 
 def test_pytrees_are_taken_leaf_by_leaf(shell):
     shell.run("p = {'w': np.ones(2), 'depth': 2, 'act': np.tanh, 'b': [np.zeros(2)]}")
-    cell = "%%jit\nprint('traced')\nout = p['b'][0]\nfor _ in range(p['depth']):\n    out = out + p['w']"
+    loop = "for _ in range(p['depth']):\n    out = out + p['w']"
+    cell = f"%%jit\nprint('traced')\nout = p['b'][0]\n{loop}"
     shell.run(cell)
     assert np.asarray(shell.names["out"]).tolist() == [2, 2]
     shell.run("p['w'] = np.full(2, 5.0)")
@@ -199,8 +201,9 @@ def test_wrong_options_are_usage_errors(shell, line, message):
 )
 def test_completions(shell, line, offered):
     shell.run("my_array = np.ones(2)")
-    _, found = shell.ipython.complete(text=None, line=line, cursor_pos=len(line))
-    assert set(found) == offered
+    with provisionalcompleter():
+        found = shell.ipython.Completer.completions(f"{line}\ny = 1", len(line))
+        assert {c.text for c in found} == offered
 
 
 def test_loading_twice_and_unloading(shell):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+
 from jaxlite_jupyter.html.base import static_text
 from jaxlite_jupyter.layout import GAP, layout, spread
 from jaxlite_jupyter.visible import visible
@@ -17,16 +18,27 @@ def payloads(draw: Any) -> dict[str, Any]:
     """Random graphs whose edges go from earlier nodes to later ones, in nested groups."""
     count = draw(st.integers(1, 24))
     groups = [
-        {"id": f"g{i}", "label": f"group {i}", "parent": draw(st.sampled_from([None, *(f"g{j}" for j in range(i))]))}
+        {
+            "id": f"g{i}",
+            "label": f"group {i}",
+            "parent": draw(st.sampled_from([None, *(f"g{j}" for j in range(i))])),
+        }
         for i in range(draw(st.integers(0, 4)))
     ]
     homes = st.sampled_from([None, *(g["id"] for g in groups)])
     nodes = [
-        {"id": f"n{i}", "label": "x" * draw(st.integers(0, 12)), "parent": draw(homes), "kind": "equation"}
+        {
+            "id": f"n{i}",
+            "label": "x" * draw(st.integers(0, 12)),
+            "parent": draw(homes),
+            "kind": "equation",
+        }
         for i in range(count)
     ]
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
-    chosen = draw(st.sets(pairs.filter(lambda p: p[0] < p[1]), max_size=3 * count)) if count > 1 else []
+    chosen = (
+        draw(st.sets(pairs.filter(lambda p: p[0] < p[1]), max_size=3 * count)) if count > 1 else []
+    )
     edges = [[f"n{a}", f"n{b}"] for a, b in sorted(chosen)]
     return {"nodes": nodes, "groups": groups, "edges": edges}
 
@@ -106,7 +118,9 @@ def javascript(browser):
 
 
 @pytest.mark.browser
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(payloads(), st.data())
 def test_javascript_gives_the_same_picture(javascript, payload, data):
     closed = data.draw(closed_groups(payload))

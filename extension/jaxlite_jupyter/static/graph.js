@@ -352,18 +352,25 @@ function drawing(payload, closed) {
     const line = { d: curve(points), fill: "none", stroke: "#777", "marker-end": "url(#jx-arrow)" };
     root.append(svg("path", line));
   }
+  for (const group of seen.groups) root.append(groupTitle(group, placed.boxes.get(group.id)));
   for (const item of seen.items) root.append(itemElement(item, placed.boxes.get(item.id)));
   return { root, seen };
 }
 
 function groupElement(group, box) {
   const [fill, stroke, dash] = FRAMES[group.kind];
-  const at = { x: box.x - box.width / 2 + 8, y: box.y - box.height / 2 + 15 };
-  const title = svg("text", { ...at, "font-size": 11, fill: stroke }, `▾ ${group.label}`);
   const about = { "data-group": group.id, tabindex: 0, role: "button", "aria-expanded": "true" };
   const frame = rect(box, 8, fill, stroke, { "stroke-dasharray": dash });
   const hint = svg("title", {}, `${group.reason || group.label} (click to fold)`);
-  return svg("g", { ...about, "aria-label": `fold ${group.label}` }, hint, frame, title);
+  return svg("g", { ...about, "aria-label": `fold ${group.label}` }, hint, frame);
+}
+
+/** A group's name, above the edges that cross it. */
+function groupTitle(group, box) {
+  const [fill, stroke] = FRAMES[group.kind];
+  const at = { x: box.x - box.width / 2 + 8, y: box.y - box.height / 2 + 15, "font-size": 11 };
+  const halo = { fill: stroke, stroke: fill, "stroke-width": 4, "paint-order": "stroke" };
+  return svg("text", { ...at, ...halo, "pointer-events": "none" }, `▾ ${group.label}`);
 }
 
 function itemElement(item, box) {

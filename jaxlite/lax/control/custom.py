@@ -39,7 +39,10 @@ def _batched_flat(function: Flat, axis: AxisData, dims: Sequence[int | None], ou
 
     def whole(*values: Any) -> list[Any]:
         results, where = batch(function, values, dims, axis, context.trace)
-        return [place_axis(r, d, axis.size, 0) for r, d in zip(results, where, strict=True)]
+        return [
+            Zero(r.aval.update(shape=(axis.size, *r.aval.shape))) if type(r) is Zero else place_axis(r, d, axis.size, 0)
+            for r, d in zip(results, where, strict=True)
+        ]
 
     return whole
 
