@@ -78,10 +78,7 @@ class OpenLoop:
                 "pass one update for each carried value, in order"
             )
         assert self.builder is not None
-        self.updates = tuple(
-            self.builder.value(new, old.dtype)
-            for new, old in zip(updates, self.carried, strict=True)
-        )
+        self.updates = tuple(self.builder.value(new, old.dtype) for new, old in zip(updates, self.carried, strict=True))
 
 
 @final
@@ -277,9 +274,7 @@ class Builder:
             yield opened.axis
 
     @contextmanager
-    def fold(
-        self, extent: int | Size, *carries: Carry, vector: bool = False, unroll: int = 1
-    ) -> Iterator[OpenLoop]:
+    def fold(self, extent: int | Size, *carries: Carry, vector: bool = False, unroll: int = 1) -> Iterator[OpenLoop]:
         """A loop that carries values.
 
         with b.fold(n, Carry((zero,), "add"), vector=True) as loop:
@@ -338,21 +333,16 @@ class Builder:
                 tuple(Value(value.dtype, depth - 1) for value in state),
                 combine,
             )
-            for carry, start, state, combine in zip(
-                carries, initial, carried, combines, strict=True
-            )
+            for carry, start, state, combine in zip(carries, initial, carried, combines, strict=True)
         )
         opened.results = tuple(value for r in reductions for value in r.results)
-        loop = Loop(
-            opened.axis, extent, tuple(block.statements), reductions, parallel, vector, unroll
-        )
+        loop = Loop(opened.axis, extent, tuple(block.statements), reductions, parallel, vector, unroll)
         self._blocks[-1].statements.append(loop)
 
     def _initial(self, carry: Carry) -> tuple[Value, ...]:
         starts = carry.initial or carry.identities
         return tuple(
-            self.value(start, identity.dtype)
-            for start, identity in zip(starts, carry.identities, strict=True)
+            self.value(start, identity.dtype) for start, identity in zip(starts, carry.identities, strict=True)
         )
 
     def _region(self, carry: Carry) -> Region | None:
@@ -365,9 +355,7 @@ class Builder:
         try:
             if isinstance(carry.combine, str):
                 opcode = carry.combine
-                state: Any = tuple(
-                    self.emit(opcode, a, b) for a, b in zip(first, second, strict=True)
-                )
+                state: Any = tuple(self.emit(opcode, a, b) for a, b in zip(first, second, strict=True))
             else:
                 state = carry.combine(self, first, second)
             results = (state,) if isinstance(state, Value) else tuple(state)

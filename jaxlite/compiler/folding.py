@@ -77,9 +77,7 @@ _RIGHT_NEUTRAL = {
 _COMMUTATIVE = {"add": operator.add, "mul": operator.mul, "or": operator.or_, "xor": operator.xor}
 
 
-def simplify(
-    opcode: str, values: Sequence[Value], constants: Sequence[np.generic | None]
-) -> Value | np.generic | None:
+def simplify(opcode: str, values: Sequence[Value], constants: Sequence[np.generic | None]) -> Value | np.generic | None:
     """An argument, or a constant, that the operation equals; else None."""
     if opcode == "select":
         condition, x, y = constants[0], values[1], values[2]

@@ -131,14 +131,24 @@ class _Fuser:
                 group.kind, group.rank = "row", rank
                 self._join(group, eqn)
                 return
-            self._new("row", domain, eqn, "a reduction over the last axes begins a kernel that runs row by row", rank=rank)
+            self._new(
+                "row", domain, eqn, "a reduction over the last axes begins a kernel that runs row by row", rank=rank
+            )
             return
-        if group is not None and group.kind == "map" and group.domain == domain and self._only_reader(group, eqn) and self._can_join(eqn, group):
+        if (
+            group is not None
+            and group.kind == "map"
+            and group.domain == domain
+            and self._only_reader(group, eqn)
+            and self._can_join(eqn, group)
+        ):
             group.kind, group.axes = "reduce", axes
             self._join(group, eqn)
             return
         if group is not None and group.kind == "map" and group.domain == domain:
-            self._refuse(group, eqn, "other readers need the operand in memory, so the reduction reads it there", _bytes(operand))
+            self._refuse(
+                group, eqn, "other readers need the operand in memory, so the reduction reads it there", _bytes(operand)
+            )
         new = self._new("reduce", domain, eqn, "folds axes that are not the last, or a whole large array")
         new.axes = axes
 
@@ -146,8 +156,7 @@ class _Fuser:
         """Whether nothing that the group computes is read outside it, but by ``eqn``."""
         inside = {id(e) for e in group.eqns} | {id(eqn)}
         return all(
-            v not in self.results and all(id(r) in inside for r in self.readers.get(v, ()))
-            for v in group.defined
+            v not in self.results and all(id(r) in inside for r in self.readers.get(v, ())) for v in group.defined
         )
 
     # -- dependencies -------------------------------------------------------------------------
@@ -198,14 +207,22 @@ class _Fuser:
         soft, hard = self._needs(eqn)
         late = [g for g in hard | (soft - {group}) if self._reaches(g, group)]
         if late:
-            self._refuse(group, eqn, f"an operand is read through {late[0].kind} results that need this kernel finished", 0)
+            self._refuse(
+                group, eqn, f"an operand is read through {late[0].kind} results that need this kernel finished", 0
+            )
         return not late
 
     def _can_merge(self, a: Group, b: Group) -> bool:
         """Whether two kernels can become one."""
-        if a.domain != b.domain or {a.kind, b.kind} - {"map", "row"} or (a.kind == b.kind == "row" and a.rank != b.rank):
+        if (
+            a.domain != b.domain
+            or {a.kind, b.kind} - {"map", "row"}
+            or (a.kind == b.kind == "row" and a.rank != b.rank)
+        ):
             return False
-        around = any(self._reaches(h, b) for h in a.hard if h is not b) or any(self._reaches(h, a) for h in b.hard if h is not a)
+        around = any(self._reaches(h, b) for h in a.hard if h is not b) or any(
+            self._reaches(h, a) for h in b.hard if h is not a
+        )
         return not around
 
     def _merge(self, a: Group, b: Group) -> None:
@@ -221,13 +238,25 @@ class _Fuser:
                 group.hard = (group.hard - {b}) | {a}
         self.groups.remove(b)
         last = b.eqns[-1]
-        self.decisions.append(Decision(last.primitive.name, "fused", "kernels over one domain, read together, become one", {"equations": len(a.eqns)}, last.source))
+        self.decisions.append(
+            Decision(
+                last.primitive.name,
+                "fused",
+                "kernels over one domain, read together, become one",
+                {"equations": len(a.eqns)},
+                last.source,
+            )
+        )
 
     def _new(self, kind: str, domain: Shape, eqn: JaxprEqn, reason: str, rank: int = 0) -> Group:
         group = Group(kind, domain, rank=rank, reason=reason)
         self.groups.append(group)
         self._join(group, eqn, quiet=True)
-        self.decisions.append(Decision(eqn.primitive.name, "own kernel" if kind in ("map", "row", "reduce") else kind, reason, {}, eqn.source))
+        self.decisions.append(
+            Decision(
+                eqn.primitive.name, "own kernel" if kind in ("map", "row", "reduce") else kind, reason, {}, eqn.source
+            )
+        )
         return group
 
     def _join(self, group: Group, eqn: JaxprEqn, quiet: bool = False) -> None:
@@ -238,10 +267,22 @@ class _Fuser:
             if isinstance(var, Var):
                 self.group_of[var] = group
         if not quiet:
-            self.decisions.append(Decision(eqn.primitive.name, "fused", f"same {'rows' if group.kind == 'row' else 'elements'} as its operand's kernel", {"bytes saved": _bytes(eqn.outvars[0])}, eqn.source))
+            self.decisions.append(
+                Decision(
+                    eqn.primitive.name,
+                    "fused",
+                    f"same {'rows' if group.kind == 'row' else 'elements'} as its operand's kernel",
+                    {"bytes saved": _bytes(eqn.outvars[0])},
+                    eqn.source,
+                )
+            )
 
     def _refuse(self, group: Group, eqn: JaxprEqn, reason: str, nbytes: int) -> None:
-        self.decisions.append(Decision(eqn.primitive.name, "not fused", reason, {"bytes read again": nbytes} if nbytes else {}, eqn.source))
+        self.decisions.append(
+            Decision(
+                eqn.primitive.name, "not fused", reason, {"bytes read again": nbytes} if nbytes else {}, eqn.source
+            )
+        )
 
     # -- outputs and order --------------------------------------------------------------------
 
@@ -269,12 +310,16 @@ class _Fuser:
 
     def _new_for_layout(self, var: Var) -> None:
         eqn = self.maker[var]
-        group = Group("map", var.aval.shape, [eqn], reason="written to memory for a reader that is no kernel, or as a result")
+        group = Group(
+            "map", var.aval.shape, [eqn], reason="written to memory for a reader that is no kernel, or as a result"
+        )
         group.hard = self._behind(var)
         group.outputs = [v for v in eqn.outvars if isinstance(v, Var) and v is var]
         self.groups.append(group)
         self.group_of[var] = group
-        self.decisions.append(Decision(eqn.primitive.name, "own kernel", group.reason, {"bytes": _bytes(var)}, eqn.source))
+        self.decisions.append(
+            Decision(eqn.primitive.name, "own kernel", group.reason, {"bytes": _bytes(var)}, eqn.source)
+        )
 
     def _ordered(self) -> list[Group]:
         """Groups after all that they need."""

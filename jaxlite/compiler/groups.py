@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, final
+from typing import final
 
 from jaxlite.core.jaxpr import JaxprEqn, Literal, Var
 
@@ -55,5 +55,3 @@ def aligned_shapes(domain: Shape, rank: int) -> tuple[Shape, Shape]:
 def is_row_shape(shape: Shape, domain: Shape, rank: int) -> bool:
     """Whether ``shape`` is that of one element a row of ``domain``."""
     return shape in aligned_shapes(domain, rank) and shape != domain
-
-

@@ -57,7 +57,13 @@ class _Inliner:
                 env[var] = _read(atom, inner)
         name = str(eqn.params.get("name", ""))
         self.decisions.append(
-            Decision(f"{eqn.primitive.name} {name}".strip(), "inlined", "calls cost nothing here", {"equations": len(body.eqns)}, eqn.source)
+            Decision(
+                f"{eqn.primitive.name} {name}".strip(),
+                "inlined",
+                "calls cost nothing here",
+                {"equations": len(body.eqns)},
+                eqn.source,
+            )
         )
 
 

@@ -53,9 +53,7 @@ class _Verifier:
         self.kernel = kernel
         self.ever: set[Value] = set()
 
-    def block(
-        self, body: Iterable[Statement], defined: set[Value], outermost: bool, vector: bool
-    ) -> None:
+    def block(self, body: Iterable[Statement], defined: set[Value], outermost: bool, vector: bool) -> None:
         """Check the statements of a block; `defined` grows by what it defines."""
         for statement in body:
             match statement:

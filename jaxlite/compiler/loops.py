@@ -198,9 +198,7 @@ OPCODES: dict[str, Opcode] = {
     **_table(1, "iu", "population_count count_leading_zeros"),
     **_table(2, "iu", "mul_high"),  # the upper half of the unsigned product
     **_table(3, "biuf", "select"),  # select(condition, where_true, where_false)
-    **_table(
-        1, "biuf", "convert bitcast", "given"
-    ),  # convert: float -> integer saturates, NaN -> 0
+    **_table(1, "biuf", "convert bitcast", "given"),  # convert: float -> integer saturates, NaN -> 0
 }
 
 

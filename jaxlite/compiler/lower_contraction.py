@@ -14,8 +14,8 @@ import numpy as np
 
 from jaxlite.compiler.builder import Carry
 from jaxlite.compiler.groups import Group
-from jaxlite.compiler.lower_kernel import LANES, Lowered, _Kernel, accumulator_dtype
 from jaxlite.compiler.loops import Value
+from jaxlite.compiler.lower_kernel import LANES, Lowered, _Kernel, accumulator_dtype
 from jaxlite.compiler.reading import unravel
 from jaxlite.core.jaxpr import JaxprEqn, Var
 from jaxlite.lax.contraction import free_axes
@@ -102,7 +102,10 @@ def lower_contraction(group: Group, makers: dict[Var, JaxprEqn]) -> Lowered:
             inner = unravel(b, loop.axis, contracted)
             at_x = _assembled(x.ndim, (xb, batch), (xf, free_x), (xc, inner))
             at_y = _assembled(y.ndim, (yb, batch), (yf, free_y), (yc, inner))
-            product = b.mul(b.convert(k.reader.read(eqn.invars[0], at_x), dtype), b.convert(k.reader.read(eqn.invars[1], at_y), dtype))
+            product = b.mul(
+                b.convert(k.reader.read(eqn.invars[0], at_x), dtype),
+                b.convert(k.reader.read(eqn.invars[1], at_y), dtype),
+            )
             loop.update(b.add(loop.carried[0], product))
         return b.convert(loop.results[0], out_aval.dtype)
 

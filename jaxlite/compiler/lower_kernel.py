@@ -230,7 +230,13 @@ def _columns(b: Builder, columns: int, lanes_along_rows: bool) -> Iterator[Value
 
 
 def _fold_row(
-    k: _Kernel, stage: Sequence[JaxprEqn], row_index: Index, r: Value, column_shape: Shape, columns: int, lanes_along_rows: bool
+    k: _Kernel,
+    stage: Sequence[JaxprEqn],
+    row_index: Index,
+    r: Value,
+    column_shape: Shape,
+    columns: int,
+    lanes_along_rows: bool,
 ) -> None:
     """One pass along the row for reductions that do not depend on each other."""
     b = k.b

@@ -22,8 +22,6 @@ from jaxlite.compiler.plan import (
     Copy,
     Counter,
     Fill,
-
-
     For,
     HostCall,
     HostOperand,
@@ -79,7 +77,9 @@ def nbytes_of(aval: ShapedArray) -> int:
     return aval.size * int(dtypes.physical(aval.dtype).itemsize)
 
 
-def lower_program(closed: ClosedJaxpr, groups: Sequence[Group], front: FrontPasses) -> tuple[Lowering, tuple[Step, ...]]:
+def lower_program(
+    closed: ClosedJaxpr, groups: Sequence[Group], front: FrontPasses
+) -> tuple[Lowering, tuple[Step, ...]]:
     """The steps of a whole program."""
     lowering = Lowering(front)
     places: dict[Var, Reference] = {}
@@ -98,7 +98,9 @@ def lower_program(closed: ClosedJaxpr, groups: Sequence[Group], front: FrontPass
 class _Block:
     """One jaxpr being lowered: where its variables lie, and the steps so far."""
 
-    def __init__(self, lowering: Lowering, closed: ClosedJaxpr, groups: Sequence[Group], places: dict[Var, Reference]) -> None:
+    def __init__(
+        self, lowering: Lowering, closed: ClosedJaxpr, groups: Sequence[Group], places: dict[Var, Reference]
+    ) -> None:
         self.lowering, self.closed, self.groups, self.places = lowering, closed, groups, dict(places)
         self.steps: list[Step] = []
         written = {v for g in groups for e in g.eqns for v in e.outvars if isinstance(v, Var)}
@@ -183,7 +185,9 @@ class _Block:
         contraction = analyse(eqn)
         use, why = by_blas(eqn, contraction)
         sizes = {"m": contraction.m, "n": contraction.n, "k": contraction.k, "batch": contraction.batch}
-        self.lowering.decisions.append(Decision(eqn.primitive.name, "BLAS" if use else "own kernel", why, sizes, eqn.source))
+        self.lowering.decisions.append(
+            Decision(eqn.primitive.name, "BLAS" if use else "own kernel", why, sizes, eqn.source)
+        )
         if not use:
             self._kernels(group, [lower_contraction(group, self.makers)])
             return
@@ -196,7 +200,9 @@ class _Block:
             MatrixProduct(dtype, left, right, out, contraction.m, contraction.n, contraction.k, contraction.batch)
         )
 
-    def _matrix(self, atom: Atom, form: Any, contraction: Contraction, rows: int, columns: int, right: bool) -> MatrixOperand:
+    def _matrix(
+        self, atom: Atom, form: Any, contraction: Contraction, rows: int, columns: int, right: bool
+    ) -> MatrixOperand:
         """An operand as matrices of (rows, columns); the right one's free axes are its columns."""
         reference = self.place(atom)
         if not form.in_place:
@@ -213,14 +219,25 @@ class _Block:
         shape = tuple(atom.aval.shape[d] for d in order)
         var = Var(atom.aval.update(shape=shape))
         eqn = JaxprEqn(get("transpose"), (atom,), (var,), {"permutation": order})
-        group = Group("map", shape, [eqn], outputs=[var], name=f"transposed_{len(self.lowering.kernels)}", reason="BLAS reads matrices with their rows or columns adjacent")
-        self.lowering.decisions.append(Decision("transpose", "own kernel", group.reason, {"bytes": nbytes_of(atom.aval)}))
+        group = Group(
+            "map",
+            shape,
+            [eqn],
+            outputs=[var],
+            name=f"transposed_{len(self.lowering.kernels)}",
+            reason="BLAS reads matrices with their rows or columns adjacent",
+        )
+        self.lowering.decisions.append(
+            Decision("transpose", "own kernel", group.reason, {"bytes": nbytes_of(atom.aval)})
+        )
         self._kernels(group, lower_group(group, self.makers))
         return self.places[var]
 
     # -- loops and branches -------------------------------------------------------------------
 
-    def _inner(self, closed: ClosedJaxpr, operands: Sequence[Reference], results: Sequence[Reference]) -> tuple[Step, ...]:
+    def _inner(
+        self, closed: ClosedJaxpr, operands: Sequence[Reference], results: Sequence[Reference]
+    ) -> tuple[Step, ...]:
         """The steps of a body whose arguments lie at ``operands``."""
         simplified, groups = self.lowering.front(closed)
         places = dict(zip(simplified.jaxpr.invars, operands, strict=True))
@@ -244,8 +261,14 @@ class _Block:
             self.steps.append(Copy(slot, source, nbytes_of(aval)))
         now = [slot.along(counter, stride, modulo=2) for slot, stride in slots]
         after = [slot.along(counter, stride, phase=1, modulo=2) for slot, stride in slots]
-        xs = [r.along(counter, nbytes_of(a), reverse_from=last) for r, a in zip(places[nc + nk :], body.in_avals[nc + nk :], strict=True)]
-        ys = [self.destination(v).along(counter, nbytes_of(a), reverse_from=last) for v, a in zip(eqn.outvars[nk:], body.out_avals[nk:], strict=True)]
+        xs = [
+            r.along(counter, nbytes_of(a), reverse_from=last)
+            for r, a in zip(places[nc + nk :], body.in_avals[nc + nk :], strict=True)
+        ]
+        ys = [
+            self.destination(v).along(counter, nbytes_of(a), reverse_from=last)
+            for v, a in zip(eqn.outvars[nk:], body.out_avals[nk:], strict=True)
+        ]
         steps = self._inner(body, [*places[:nc], *now, *xs], [*after, *ys])
         if length == 0:  # nothing runs, and outputs without elements count as written
             self.steps += [Fill(self.destination(v), 1) for v in eqn.outvars[nk:]]
@@ -292,12 +315,16 @@ class _Block:
         inputs = tuple(_host_operand(self.place(a), a.aval) for a in eqn.invars)
         outputs = tuple(_host_operand(self.destination(v), v.aval) for v in eqn.outvars)
         self.lowering.decisions.append(
-            Decision(primitive.name, "host call", "no native form yet: NumPy computes it", {"bytes": sum(nbytes_of(v.aval) for v in eqn.outvars)}, eqn.source)
+            Decision(
+                primitive.name,
+                "host call",
+                "no native form yet: NumPy computes it",
+                {"bytes": sum(nbytes_of(v.aval) for v in eqn.outvars)},
+                eqn.source,
+            )
         )
         self.steps.append(HostCall(call, inputs, outputs, primitive.name))
 
 
 def _host_operand(reference: Reference, aval: ShapedArray) -> HostOperand:
     return HostOperand(reference, aval.shape, dtypes.physical(aval.dtype))
-
-

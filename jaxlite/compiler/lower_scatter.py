@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from jaxlite.compiler.groups import Group
-from jaxlite.compiler.lower_kernel import Lowered, _Kernel
 from jaxlite.compiler.loops import Value
+from jaxlite.compiler.lower_kernel import Lowered, _Kernel
 from jaxlite.compiler.reading import unravel
 from jaxlite.core.jaxpr import JaxprEqn, Var
 from jaxlite.lax.indexing.places import element_place
@@ -27,7 +27,13 @@ def lower_scatter(group: Group, makers: dict[Var, JaxprEqn]) -> Lowered:
 
     def apply(index: tuple[Value, ...]) -> None:
         place, inside = element_place(
-            b, numbers.as_gather(), eqn.params["mode"], operand.shape, window, index, lambda i: k.reader.read(eqn.invars[1], i)
+            b,
+            numbers.as_gather(),
+            eqn.params["mode"],
+            operand.shape,
+            window,
+            index,
+            lambda i: k.reader.read(eqn.invars[1], i),
         )
         position = k.reader.position_of(tuple(place), operand.shape)
         old = b.load(out, position, inside)

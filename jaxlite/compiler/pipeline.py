@@ -64,7 +64,15 @@ def front_passes(closed: ClosedJaxpr, records: list[PassRecord]) -> tuple[Closed
         records.append(PassRecord(step.name, step.why, time.perf_counter() - start, tuple(decisions), len(closed.eqns)))
     start = time.perf_counter()
     groups, decisions = fuse(closed)
-    records.append(PassRecord("fuse", "equations that run over the same elements or rows share a kernel", time.perf_counter() - start, tuple(decisions), len(closed.eqns)))
+    records.append(
+        PassRecord(
+            "fuse",
+            "equations that run over the same elements or rows share a kernel",
+            time.perf_counter() - start,
+            tuple(decisions),
+            len(closed.eqns),
+        )
+    )
     return closed, groups
 
 
@@ -74,11 +82,32 @@ def compile_jaxpr(closed: ClosedJaxpr, name: str) -> Compiled:
     simplified, groups = front_passes(closed, records)
     start = time.perf_counter()
     lowering, steps = lower_program(simplified, groups, lambda body: front_passes(body, records))
-    records.append(PassRecord("lower", "loop nests and steps", time.perf_counter() - start, tuple(lowering.decisions), len(simplified.eqns)))
+    records.append(
+        PassRecord(
+            "lower",
+            "loop nests and steps",
+            time.perf_counter() - start,
+            tuple(lowering.decisions),
+            len(simplified.eqns),
+        )
+    )
     start = time.perf_counter()
     storages, workspace = place(lowering.storages, steps)
-    decision = Decision("workspace", "placed", "temporaries that are never alive together share memory", {"bytes": workspace, "temporaries": sum(s.kind == "temporary" for s in storages), "bytes if apart": sum(s.nbytes for s in storages if s.kind == "temporary")})
-    records.append(PassRecord("memory", "temporaries share one workspace", time.perf_counter() - start, (decision,), len(simplified.eqns)))
+    decision = Decision(
+        "workspace",
+        "placed",
+        "temporaries that are never alive together share memory",
+        {
+            "bytes": workspace,
+            "temporaries": sum(s.kind == "temporary" for s in storages),
+            "bytes if apart": sum(s.nbytes for s in storages if s.kind == "temporary"),
+        },
+    )
+    records.append(
+        PassRecord(
+            "memory", "temporaries share one workspace", time.perf_counter() - start, (decision,), len(simplified.eqns)
+        )
+    )
     plan = Plan(name, storages, steps, workspace, tuple(lowering.constants))
     return Compiled(plan, simplified, records, lowering.groups, _kernel_records(lowering))
 
@@ -99,5 +128,3 @@ def _kernel_record(group: Group, lowered: Lowered) -> KernelRecord:
         lowered.kernel.name, group.kind, tuple(equation_text(e, names) for e in eqns), tuple(e.source for e in eqns),
         lambda: print_kernel(lowered.kernel), totals["input"], totals["output"],
     )  # fmt: skip
-
-

@@ -41,9 +41,7 @@ def plan_text(plan: Plan) -> str:
     printer.depth = 1
     for number, storage in enumerate(plan.storages):
         where = f" at {storage.position}" if storage.kind == "temporary" else ""
-        printer.line(
-            f"{storage.kind} {_storage_name(number, storage)}: {storage.nbytes} bytes{where}"
-        )
+        printer.line(f"{storage.kind} {_storage_name(number, storage)}: {storage.nbytes} bytes{where}")
     printer.block(plan.steps)
     return "\n".join(printer.lines) + "\n"
 
@@ -102,8 +100,7 @@ class _Printer:
 
     def host(self, operands: tuple[HostOperand, ...]) -> str:
         return ", ".join(
-            f"{self.reference(operand.reference)}:{operand.dtype.name}{list(operand.shape)}"
-            for operand in operands
+            f"{self.reference(operand.reference)}:{operand.dtype.name}{list(operand.shape)}" for operand in operands
         )
 
     def step(self, step: Step) -> None:
@@ -113,9 +110,7 @@ class _Printer:
             case MatrixProduct():
                 self.line(self.matrix_product(step))
             case HostCall():
-                self.line(
-                    f"host {step.name}({self.host(step.inputs)}) -> {self.host(step.outputs)}"
-                )
+                self.line(f"host {step.name}({self.host(step.inputs)}) -> {self.host(step.outputs)}")
             case Copy():
                 source, destination = map(self.reference, (step.source, step.destination))
                 self.line(f"copy {source} -> {destination}   {step.nbytes} bytes")

@@ -61,18 +61,14 @@ def _verify_storages(plan: Plan) -> None:
                 raise PlanError(f"{where} is at {storage.position}, no multiple of {ALIGNMENT}")
             if storage.position < 0 or storage.position + storage.nbytes > plan.workspace_bytes:
                 span = f"{storage.position} to {storage.position + storage.nbytes}"
-                raise PlanError(
-                    f"{where} takes bytes {span} of a workspace of {plan.workspace_bytes}"
-                )
+                raise PlanError(f"{where} takes bytes {span} of a workspace of {plan.workspace_bytes}")
     for kind in ("argument", "constant", "result"):
         positions = sorted(s.position for s in plan.storages if s.kind == kind)
         if positions != list(range(len(positions))):
             raise PlanError(f"plan {plan.name}: {kind} positions {positions} are not 0, 1, 2, ...")
     constants = [s for s in plan.storages if s.kind == "constant"]
     if len(constants) != len(plan.constants):
-        raise PlanError(
-            f"plan {plan.name}: {len(constants)} constant storages, {len(plan.constants)} constants"
-        )
+        raise PlanError(f"plan {plan.name}: {len(constants)} constant storages, {len(plan.constants)} constants")
     for storage in constants:
         _verify_constant(plan, storage.position, storage.nbytes)
 
@@ -133,9 +129,7 @@ class _Verifier:
     def access(self, access: Access, trips: Trips) -> None:
         reference, nbytes, writes, what = access
         if not 0 <= reference.storage < len(self.plan.storages):
-            raise self.error(
-                what, f"names storage {reference.storage} of {len(self.plan.storages)}"
-            )
+            raise self.error(what, f"names storage {reference.storage} of {len(self.plan.storages)}")
         storage = self.plan.storages[reference.storage]
         if writes and storage.kind in ("argument", "constant"):
             raise self.error(what, f"writes to {storage.kind} {storage.position}; copy it first")
@@ -225,9 +219,7 @@ def _product_accesses(step: MatrixProduct) -> Iterator[Access]:
         if operand.transposed:
             rows, columns = columns, rows
         if operand.leading < columns:
-            raise PlanError(
-                f"matrix product: {name} has {columns} columns, {operand.leading} apart"
-            )
+            raise PlanError(f"matrix product: {name} has {columns} columns, {operand.leading} apart")
         elements = 0
         if rows and columns and step.batch:
             last = (step.batch - 1) * operand.batch_stride + (rows - 1) * operand.leading

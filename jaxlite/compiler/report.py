@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.source import SourceInfo
@@ -106,7 +106,9 @@ class CompileReport:
             lines.append(f"  {record.name} ({record.why}): {record.equations} equations, {record.seconds * 1e3:.2f} ms")
             lines += [f"    {d.text()}" for d in record.decisions]
         for kernel in self.kernels:
-            lines.append(f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes {kernel.writes_bytes:,} B")
+            lines.append(
+                f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes {kernel.writes_bytes:,} B"
+            )
             lines += [f"    {equation}" for equation in kernel.equations]
         if self.host_calls:
             lines.append(f"  calls into Python: {', '.join(self.host_calls)}")
@@ -114,5 +116,3 @@ class CompileReport:
 
     def __str__(self) -> str:
         return self.text()
-
-

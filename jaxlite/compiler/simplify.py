@@ -67,13 +67,19 @@ def simplify(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Decision]]:
         earlier = known.get(key) if key is not None else None
         if earlier is not None:
             env.update(zip(eqn.outvars, earlier.outvars, strict=True))  # type: ignore[arg-type]
-            decisions.append(Decision(eqn.primitive.name, "shared", f"equal to an equation of {earlier.source.summary()}", {}, eqn.source))
+            decisions.append(
+                Decision(
+                    eqn.primitive.name, "shared", f"equal to an equation of {earlier.source.summary()}", {}, eqn.source
+                )
+            )
             continue
         if key is not None:
             known[key] = eqn
         kept.append(eqn)
     outvars = tuple(env.get(a, a) if isinstance(a, Var) else a for a in jaxpr.outvars)
-    smaller = dce(ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=tuple(kept), effects=join_effects(kept)), closed.consts))
+    smaller = dce(
+        ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=tuple(kept), effects=join_effects(kept)), closed.consts)
+    )
     dead = len(kept) - len(smaller.eqns)
     if dead:
         decisions.append(Decision(f"{dead} equations", "dropped", "no result needs them"))

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, check_dtype
+from jaxlite.core.pytree import add_leaf_type
 
 
 @final
@@ -30,7 +31,9 @@ class Array:
     __array_priority__ = 100
     __hash__: ClassVar[Any] = None
 
-    def __init__(self, aval: ShapedArray, view: np.ndarray[Any, Any] | None, address: int = 0, owner: Any = None) -> None:
+    def __init__(
+        self, aval: ShapedArray, view: np.ndarray[Any, Any] | None, address: int = 0, owner: Any = None
+    ) -> None:
         self.aval = aval
         self._view = view
         self._address = address
@@ -129,7 +132,9 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if dtypes.is_key(self.aval.dtype):
-            raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use jax.random.key_data(arr) if you wish to extract the underlying integer array.")
+            raise TypeError(
+                "JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use jax.random.key_data(arr) if you wish to extract the underlying integer array."
+            )
         view = self.view
         if copy or (dtype is not None and np.dtype(dtype) != view.dtype):
             return np.array(view, dtype=dtype)
@@ -139,12 +144,18 @@ class Array:
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
-            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()" if self.aval.size else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                if self.aval.size
+                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+            )
         return bool(self.view.reshape(())[()])
 
     def _scalar(self, kind: str) -> Any:
         if self.aval.shape:
-            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}, wanted {kind}.")
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}, wanted {kind}."
+            )
         return self.view[()]
 
     def __int__(self) -> int:
@@ -225,6 +236,7 @@ class Array:
         return format(self.view[()], spec) if not self.aval.shape else format(str(self), spec)
 
 
+add_leaf_type(Array)
 _NOWHERE = 64  # the address of an array without elements: never read, only not null
 
 

@@ -129,7 +129,9 @@ def aval_of(value: Any) -> ShapedArray:
 def _check_integer(value: int, dtype: np.dtype[Any]) -> None:
     info = np.iinfo(dtype)
     if not info.min <= value <= info.max:
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype.name}: it holds {info.min} to {info.max}.")
+        raise OverflowError(
+            f"Python integer {value} out of bounds for {dtype.name}: it holds {info.min} to {info.max}."
+        )
 
 
 def check_dtype(dtype: Any, value: Any) -> Any:
@@ -146,4 +148,6 @@ def is_valid(value: Any) -> bool:
     """Whether a primitive accepts ``value``."""
     if getattr(value, "aval", None) is not None or type(value) in dtypes.PYTHON_SCALARS:
         return True
-    return isinstance(value, (np.ndarray, np.generic)) and (value.dtype.kind in "biufc" or value.dtype.name == "bfloat16")
+    return isinstance(value, (np.ndarray, np.generic)) and (
+        value.dtype.kind in "biufc" or value.dtype.name == "bfloat16"
+    )

@@ -10,9 +10,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, final
+from typing import Any, final
 
-T = TypeVar("T")
+_counting = threading.Lock()
 
 
 @final
@@ -24,16 +24,16 @@ class Flag:
         self.__doc__ = what
         self._parse = parse
         self._local = threading.local()
+        self._overrides = 0  # how many ``with`` blocks are open, in any thread
         text = os.environ.get(name.upper())
         self._global = default if text is None else parse(name, text)
 
     @property
     def value(self) -> Any:
         """The override of this thread, else the value of the process."""
-        try:
-            return self._local.value
-        except AttributeError:
+        if not self._overrides:
             return self._global
+        return getattr(self._local, "value", self._global)
 
     def set(self, value: Any) -> None:
         """Sets the process-wide value."""
@@ -46,9 +46,13 @@ class Flag:
         missing = object()
         before = getattr(self._local, "value", missing)
         self._local.value = value
+        with _counting:
+            self._overrides += 1
         try:
             yield
         finally:
+            with _counting:
+                self._overrides -= 1
             if before is missing:
                 del self._local.value
             else:
@@ -125,9 +129,7 @@ traceback_filtering = _flag(
     _choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
     "What to do with frames of the library.",
 )
-contract_fma = _flag(
-    "jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add."
-)
+contract_fma = _flag("jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add.")
 num_threads = _flag("jaxlite_num_threads", None, _integer, "Size of the thread pool.")
 
 

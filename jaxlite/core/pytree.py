@@ -246,6 +246,25 @@ class PyTreeDef:
 
 _LEAF = PyTreeDef(None, None, ())
 _NONE = PyTreeDef(type(None), None, ())
+_LEAF_TYPES: set[type] = {int, float, bool}  # asked for first; ``array`` adds its own
+_SHARED: dict[Any, PyTreeDef] = {}
+_MOST_SHARED = 1 << 16  # structures kept for sharing; beyond, equal ones may be different objects
+
+
+def _structure(kind: Any, data: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
+    """The structure; one object for equal ones, so that comparing signatures compares identities."""
+    key = (kind, data, *map(id, children))
+    try:
+        found = _SHARED.get(key)
+    except TypeError:  # data that does not hash
+        return PyTreeDef(kind, data, children)
+    if found is None:
+        found = PyTreeDef(kind, data, children)
+        if len(_SHARED) < _MOST_SHARED:
+            _SHARED[key] = found  # it keeps its children, and so their identities, alive
+    return found
+
+
 IsLeaf = Callable[[Any], bool] | None
 
 
@@ -265,6 +284,9 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
 
 
 def _flatten(tree: Any, is_leaf: IsLeaf, emit: Callable[[Any], None]) -> PyTreeDef:
+    if type(tree) in _LEAF_TYPES and is_leaf is None:
+        emit(tree)
+        return _LEAF
     if is_leaf is not None and is_leaf(tree):
         emit(tree)
         return _LEAF
@@ -275,7 +297,7 @@ def _flatten(tree: Any, is_leaf: IsLeaf, emit: Callable[[Any], None]) -> PyTreeD
         emit(tree)
         return _LEAF
     children, data = node.flatten(tree)
-    return PyTreeDef(type(tree), data, tuple([_flatten(c, is_leaf, emit) for c in children]))
+    return _structure(type(tree), data, tuple([_flatten(c, is_leaf, emit) for c in children]))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
@@ -290,9 +312,7 @@ def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tupl
         children, data = node.flatten(tree)
         children = list(children)
         keys = node.keys(tree, data, len(children))
-        return PyTreeDef(
-            type(tree), data, tuple(walk(c, (*path, k)) for k, c in zip(keys, children, strict=True))
-        )
+        return PyTreeDef(type(tree), data, tuple(walk(c, (*path, k)) for k, c in zip(keys, children, strict=True)))
 
     return leaves, walk(tree, ())
 
@@ -371,6 +391,11 @@ def _simple_key(key: Any) -> str:
         if hasattr(key, field):
             return str(getattr(key, field))
     return str(key)
+
+
+def add_leaf_type(kind: type) -> None:
+    """Says that instances of ``kind`` are leaves, so that nothing else needs to be looked up."""
+    _LEAF_TYPES.add(kind)
 
 
 def _register(nodetype: type, node: _Node) -> None:

@@ -41,7 +41,9 @@ def current_trace(trace: Trace | None) -> Iterator[None]:
         context.trace = before
 
 
-def process(trace: Trace | None, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+def process(
+    trace: Trace | None, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+) -> Sequence[Any]:
     """Applies ``primitive`` in ``trace`` (None: eagerly), which is made current meanwhile."""
     before = context.trace
     context.trace = trace
@@ -115,7 +117,11 @@ class Tracer:
             "or jax.lax.while_loop for a loop; if the choice is known when tracing, mark the argument static "
             "(static_argnums or static_argnames of jax.jit)."
         )
-        return bool(self._concrete_or(errors.TracerBoolConversionError, "its truth value (an if, while, and, or, not or assert)", instead))
+        return bool(
+            self._concrete_or(
+                errors.TracerBoolConversionError, "its truth value (an if, while, and, or, not or assert)", instead
+            )
+        )
 
     def __int__(self) -> int:
         return int(self._concrete_or(errors.ConcretizationTypeError, "an int", _STATIC))
@@ -127,7 +133,11 @@ class Tracer:
         return complex(self._concrete_or(errors.ConcretizationTypeError, "a complex", _STATIC))
 
     def __index__(self) -> int:
-        return int(self._concrete_or(errors.TracerIntegerConversionError, "an integer (a shape, an axis, an index of a list)", _STATIC).__index__())
+        return int(
+            self._concrete_or(
+                errors.TracerIntegerConversionError, "an integer (a shape, an axis, an index of a list)", _STATIC
+            ).__index__()
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         value = self._concrete_or(

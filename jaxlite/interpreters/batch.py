@@ -58,8 +58,6 @@ class BatchTrace(Trace):
         return [self.join(v, d) for v, d in zip(results, out_dims, strict=True)]
 
 
-
-
 def batch(
     function: Callable[..., Sequence[Any]],
     values: Sequence[Any],
@@ -119,13 +117,10 @@ def batch_jaxpr(
         forced = [force] * len(results) if isinstance(force, bool) else list(force)
         out_batched[:] = [f or d is not None for f, d in zip(forced, out_dims, strict=True)]
         return [
-            place_axis(r, d, axis.size, 0) if b else r
-            for r, d, b in zip(results, out_dims, out_batched, strict=True)
+            place_axis(r, d, axis.size, 0) if b else r for r, d, b in zip(results, out_dims, out_batched, strict=True)
         ]
 
-    avals = [
-        a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)
-    ]
+    avals = [a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)]
     return stage(run, avals, closed.jaxpr.debug_info), out_batched
 
 

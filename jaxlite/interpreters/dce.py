@@ -25,7 +25,5 @@ def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     eqns, live = live_equations(jaxpr)
     pairs = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in live]
-    smaller = jaxpr.replace(
-        constvars=tuple(v for v, _ in pairs), eqns=tuple(eqns), effects=join_effects(eqns)
-    )
+    smaller = jaxpr.replace(constvars=tuple(v for v, _ in pairs), eqns=tuple(eqns), effects=join_effects(eqns))
     return ClosedJaxpr(smaller, [c for _, c in pairs])

@@ -134,7 +134,9 @@ class LinearizedJaxpr:
         return self.tangent.in_avals[: self.residuals]
 
 
-def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Sequence[bool], force: Sequence[bool] | bool = False) -> LinearizedJaxpr:
+def linearize_jaxpr(
+    closed: ClosedJaxpr, nonzero: Sequence[bool], force: Sequence[bool] | bool = False
+) -> LinearizedJaxpr:
     """Splits ``closed`` into what is computed with the primals and what is linear in the non-zero tangents."""
     primal_trace = StageTrace(closed.jaxpr.debug_info)
     primals = [primal_trace.argument(a) for a in closed.in_avals]

@@ -33,7 +33,9 @@ class DotGeneral(Primitive):
 
     name, family, accepts = "dot_general", "contraction", "biuf"
     samples = tuple(
-        Sample(shapes, {"dimension_numbers": dims, "precision": None, "preferred_element_type": None, "out_sharding": None})
+        Sample(
+            shapes, {"dimension_numbers": dims, "precision": None, "preferred_element_type": None, "out_sharding": None}
+        )
         for shapes, dims in (
             (((3, 4), (4, 5)), (((1,), (0,)), ((), ()))),
             (((2, 3, 4), (2, 4, 5)), (((2,), (1,)), ((0,), (0,)))),
@@ -51,12 +53,18 @@ class DotGeneral(Primitive):
         (xc, yc), (xb, yb) = params["dimension_numbers"]
         for kind, a, b in (("contracting", xc, yc), ("batch", xb, yb)):
             if len(a) != len(b):
-                raise TypeError(f"dot_general requires equal numbers of lhs_{kind} and rhs_{kind} dimensions, got {a} and {b}.")
+                raise TypeError(
+                    f"dot_general requires equal numbers of lhs_{kind} and rhs_{kind} dimensions, got {a} and {b}."
+                )
             if any(not 0 <= d < x.ndim for d in a) or any(not 0 <= d < y.ndim for d in b):
-                raise TypeError(f"dot_general requires {kind} dimensions {a} and {b} to be axes of shapes {x.shape} and {y.shape}.")
+                raise TypeError(
+                    f"dot_general requires {kind} dimensions {a} and {b} to be axes of shapes {x.shape} and {y.shape}."
+                )
             left, right = tuple(x.shape[d] for d in a), tuple(y.shape[d] for d in b)
             if left != right:
-                raise TypeError(f"dot_general requires {kind} dimensions to have the same shape, got {left} and {right}.")
+                raise TypeError(
+                    f"dot_general requires {kind} dimensions to have the same shape, got {left} and {right}."
+                )
         if len({*xc, *xb}) != len(xc) + len(xb) or len({*yc, *yb}) != len(yc) + len(yb):
             raise TypeError(f"dot_general requires each dimension to be named once, got {params['dimension_numbers']}.")
         shape = (
@@ -65,15 +73,23 @@ class DotGeneral(Primitive):
             *(y.shape[d] for d in free_axes(y.ndim, yc, yb)),
         )
         preferred = params["preferred_element_type"]
-        return (ShapedArray(shape, x.dtype if preferred is None else preferred, preferred is None and x.weak_type and y.weak_type),)
+        return (
+            ShapedArray(
+                shape, x.dtype if preferred is None else preferred, preferred is None and x.weak_type and y.weak_type
+            ),
+        )
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         x, y = arrays
         (xc, yc), (xb, yb) = params["dimension_numbers"]
         dtype = params["preferred_element_type"] or x.dtype
         xf, yf = free_axes(x.ndim, xc, xb), free_axes(y.ndim, yc, yb)
-        left = x.transpose((*xb, *xf, *xc)).reshape([*(x.shape[d] for d in xb), math.prod(x.shape[d] for d in xf), math.prod(x.shape[d] for d in xc)])
-        right = y.transpose((*yb, *yc, *yf)).reshape([*(y.shape[d] for d in yb), math.prod(y.shape[d] for d in yc), math.prod(y.shape[d] for d in yf)])
+        left = x.transpose((*xb, *xf, *xc)).reshape(
+            [*(x.shape[d] for d in xb), math.prod(x.shape[d] for d in xf), math.prod(x.shape[d] for d in xc)]
+        )
+        right = y.transpose((*yb, *yc, *yf)).reshape(
+            [*(y.shape[d] for d in yb), math.prod(y.shape[d] for d in yc), math.prod(y.shape[d] for d in yf)]
+        )
         wide = np.float32 if dtypes.is_narrow_float(x.dtype) else dtype
         out = np.matmul(left.astype(wide), right.astype(wide)).astype(dtype)
         shape = [*(x.shape[d] for d in xb), *(x.shape[d] for d in xf), *(y.shape[d] for d in yf)]
@@ -176,8 +192,8 @@ def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any =
     """Product of vectors and matrices: the last axis of ``lhs`` with the first of ``rhs``."""
     x, y = operands_of(lhs, rhs)
     if not (1 <= len(aval_of(x).shape) <= 2 and 1 <= len(aval_of(y).shape) <= 2):
-        raise TypeError(f"dot takes vectors and matrices, got shapes {aval_of(x).shape} and {aval_of(y).shape}: use dot_general.")
+        raise TypeError(
+            f"dot takes vectors and matrices, got shapes {aval_of(x).shape} and {aval_of(y).shape}: use dot_general."
+        )
     numbers = (((len(aval_of(x).shape) - 1,), (0,)), ((), ()))
     return dot_general(x, y, numbers, precision, preferred_element_type)
-
-

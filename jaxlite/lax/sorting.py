@@ -87,5 +87,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     rank = len(aval_of(values[0]).shape)
     if not -rank <= dimension < rank:
         raise ValueError(f"dimension {dimension} is out of bounds for array of dimension {rank}.")
-    outs = sort_p.bind(*values, dimension=operator.index(dimension) % rank, is_stable=bool(is_stable), num_keys=num_keys)
+    outs = sort_p.bind(
+        *values, dimension=operator.index(dimension) % rank, is_stable=bool(is_stable), num_keys=num_keys
+    )
     return tuple(outs) if several else outs[0]

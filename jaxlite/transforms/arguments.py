@@ -25,7 +25,9 @@ def as_argnums(argnums: int | Sequence[int], count: int, what: str) -> tuple[int
         raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}.") from None
     for n in numbers:
         if not -count <= n < count:
-            raise ValueError(f"{what} got argnums={argnums}, but the function was called with only {count} positional arguments.")
+            raise ValueError(
+                f"{what} got argnums={argnums}, but the function was called with only {count} positional arguments."
+            )
     return tuple(n % count for n in numbers)
 
 
@@ -52,7 +54,9 @@ def flat_operands(tree: Any, names: str = "argument") -> tuple[list[Any], PyTree
         raise
 
 
-def positional(function: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
+def positional(
+    function: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
     """``function`` of its arguments ``argnums`` alone, the others fixed."""
 
     @functools.wraps(function, updated=())

@@ -13,8 +13,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.pytree import tree_flatten, tree_map, tree_structure
-from jaxlite.interpreters import jvp as forward
-from jaxlite.interpreters import linearize as linear
+from jaxlite.interpreters import jvp as forward, linearize as linear
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, has_tangent, instantiate, zero_of
 from jaxlite.lax.convert import constant
@@ -66,7 +65,9 @@ def value_and_grad(
     """Value and gradient of a scalar function; ((value, aux), gradient) if ``has_aux``."""
     check_callable(fun, "grad")
     if holomorphic or reduce_axes:
-        raise NotImplementedError("grad: holomorphic and reduce_axes need complex numbers and sharding, which jaxlite does not have yet.")
+        raise NotImplementedError(
+            "grad: holomorphic and reduce_axes need complex numbers and sharding, which jaxlite does not have yet."
+        )
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -89,7 +90,9 @@ def value_and_grad(
 def _check_scalar(fun: Any, outs: Sequence[Any], tree: Any) -> None:
     name = getattr(fun, "__name__", "the function")
     if len(outs) != 1 or tree.num_nodes != 1:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output of {name} was {tree.unflatten(outs)}.")
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output of {name} was {tree.unflatten(outs)}."
+        )
     aval = aval_of(outs[0])
     if aval.shape:
         raise TypeError(
@@ -103,7 +106,9 @@ def _check_scalar(fun: Any, outs: Sequence[Any], tree: Any) -> None:
         )
 
 
-def _vjp(fun: Callable[..., Any], leaves: list[Any], in_tree: Any, has_aux: bool) -> tuple[list[Any], Callable[..., list[Any]], Any, Any]:
+def _vjp(
+    fun: Callable[..., Any], leaves: list[Any], in_tree: Any, has_aux: bool
+) -> tuple[list[Any], Callable[..., list[Any]], Any, Any]:
     """Results, the function from their cotangents to the arguments', the results' structure, and aux."""
     out: list[Any] = []
     aux_box: list[Any] = []
@@ -113,7 +118,9 @@ def _vjp(fun: Callable[..., Any], leaves: list[Any], in_tree: Any, has_aux: bool
         if not has_aux:
             return result
         if not isinstance(result, tuple) or len(result) != 2:
-            raise TypeError(f"With has_aux=True the function must return a pair (output, aux), got {type(result).__name__}.")
+            raise TypeError(
+                f"With has_aux=True the function must return a pair (output, aux), got {type(result).__name__}."
+            )
         aux_box[:] = [result[1]]
         return result[0]
 
@@ -145,7 +152,9 @@ def _vjp(fun: Callable[..., Any], leaves: list[Any], in_tree: Any, has_aux: bool
         given = [c for c, nz in zip(cotangents, nonzero, strict=True) if nz]
         operands = [LinearOperand(v.aval) for v in closed.jaxpr.invars]
         pulled = iter(backward_pass(closed.jaxpr, closed.consts, operands, given))
-        return [instantiate(next(pulled)) if a else _no_cotangent(aval) for a, aval in zip(active, in_avals, strict=True)]
+        return [
+            instantiate(next(pulled)) if a else _no_cotangent(aval) for a, aval in zip(active, in_avals, strict=True)
+        ]
 
     return outs, pull, out[0], aux
 
@@ -169,11 +178,15 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     def pull_back(cotangent: Any) -> Any:
         given, tree = flat_operands(cotangent, "cotangent")
         if tree != out_tree:
-            raise ValueError(f"The tree structure of the cotangent must match that of the output, {out_tree}, got {tree}.")
+            raise ValueError(
+                f"The tree structure of the cotangent must match that of the output, {out_tree}, got {tree}."
+            )
         for path, c, aval in zip(leaf_paths(cotangent, "cotangent"), given, avals, strict=True):
             have = aval_of(c)
             want = aval.to_tangent_aval()
-            if have.shape != want.shape or (have.dtype != want.dtype and want.dtype != dtypes.float0 and not have.weak_type):
+            if have.shape != want.shape or (
+                have.dtype != want.dtype and want.dtype != dtypes.float0 and not have.weak_type
+            ):
                 raise ValueError(f"The type of {path} must match that of the output's tangent, {want}, got {have}.")
         return in_tree.unflatten(pull(given))
 
@@ -183,11 +196,15 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
 def _check_tangents(primals: Any, tangents: Any, what: str) -> tuple[list[Any], list[Any], Any]:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError(f"primal and tangent arguments to {what} must be tuples or lists; found {type(primals).__name__} and {type(tangents).__name__}.")
+        raise TypeError(
+            f"primal and tangent arguments to {what} must be tuples or lists; found {type(primals).__name__} and {type(tangents).__name__}."
+        )
     values, tree = flat_operands(tuple(primals))
     moved, t_tree = flat_operands(tuple(tangents), "tangent")
     if tree != t_tree:
-        raise TypeError(f"primal and tangent arguments to {what} must have the same tree structure; primals have {tree}, tangents {t_tree}.")
+        raise TypeError(
+            f"primal and tangent arguments to {what} must have the same tree structure; primals have {tree}, tangents {t_tree}."
+        )
     result: list[Any] = []
     for path, p, t in zip(leaf_paths(tuple(primals), "primals"), values, moved, strict=True):
         want, have = aval_of(p).to_tangent_aval(), aval_of(t)
@@ -293,7 +310,9 @@ def _split_leading(stacked: Any, tree: Any, leading: bool) -> Any:
     return structure.unflatten(parts)
 
 
-def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian by forward mode: a column for each element of the arguments; good where there are fewer inputs than outputs."""
     check_callable(fun, "jacfwd")
 
@@ -312,14 +331,28 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         moved = vmap(push, out_axes=out_axes)(_basis(chosen))
         columns, aux = moved if has_aux else (moved, None)
         tree = tree_map(lambda y: _split_leading(y, chosen, leading=False), columns)
-        tree = tree_map(lambda parts: parts[0], tree, is_leaf=lambda x: isinstance(x, tuple) and len(x) == len(numbers) and tree_structure(x) == tree_structure(chosen)) if isinstance(argnums, int) else tree
+        tree = (
+            tree_map(
+                lambda parts: parts[0],
+                tree,
+                is_leaf=lambda x: (
+                    isinstance(x, tuple) and len(x) == len(numbers) and tree_structure(x) == tree_structure(chosen)
+                ),
+            )
+            if isinstance(argnums, int)
+            else tree
+        )
         return (tree, aux) if has_aux else tree
 
     return jacobian
 
 
 def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode: a row for each element of the output; good where there are fewer outputs than inputs."""
     check_callable(fun, "jacrev")
@@ -344,10 +377,11 @@ def jacrev(
     return jacobian
 
 
-def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 jacobian = jacrev
-

@@ -34,9 +34,13 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not all(_is_axis(leaf) for leaf in tree_leaves(in_axes)):
-        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got {in_axes}.")
+        raise TypeError(
+            f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got {in_axes}."
+        )
     if not all(_is_axis(leaf) for leaf in tree_leaves(out_axes)):
-        raise TypeError(f"vmap out_axes must be an int, None, or a (nested) container with those types as leaves, but got {out_axes}.")
+        raise TypeError(
+            f"vmap out_axes must be an int, None, or a (nested) container with those types as leaves, but got {out_axes}."
+        )
 
     @functools.wraps(fun, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
@@ -77,18 +81,26 @@ def _normal(axis: int | None, leaf: Any, name: str) -> int | None:
 
 
 def _batch_size(leaves: list[Any], dims: list[int | None], names: tuple[str, ...], axis_size: int | None) -> int:
-    sizes = [(aval_of(x).shape[d], d, name, aval_of(x)) for x, d, name in zip(leaves, dims, names, strict=True) if d is not None]
+    sizes = [
+        (aval_of(x).shape[d], d, name, aval_of(x))
+        for x, d, name in zip(leaves, dims, names, strict=True)
+        if d is not None
+    ]
     if axis_size is not None:
         sizes.append((axis_size, None, "axis_size", None))  # type: ignore[arg-type]
     if not sizes:
         if not leaves:
-            raise ValueError("vmap wrapped function must be passed at least one argument containing an array, got empty arguments.")
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array, got empty arguments."
+            )
         raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size.")
     distinct = {s[0] for s in sizes}
     if len(distinct) == 1:
         return int(sizes[0][0])
     lines = [
-        f"  * one axis had size {n}: axis {d} of argument {name} of type {aval};" if d is not None else f"  * axis_size was given as {n};"
+        f"  * one axis had size {n}: axis {d} of argument {name} of type {aval};"
+        if d is not None
+        else f"  * axis_size was given as {n};"
         for n, d, name, aval in sizes
     ]
     raise ValueError("\n".join(["vmap got inconsistent sizes for array axes to be mapped:", *lines]))

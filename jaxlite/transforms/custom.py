@@ -24,7 +24,9 @@ def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         return tuple(args)
     given.apply_defaults()
     if given.kwargs:
-        raise TypeError(f"{getattr(function, '__name__', function)} has keyword-only arguments {sorted(given.kwargs)}, which custom rules cannot take: make them positional.")
+        raise TypeError(
+            f"{getattr(function, '__name__', function)} has keyword-only arguments {sorted(given.kwargs)}, which custom rules cannot take: make them positional."
+        )
     return given.args
 
 
@@ -44,7 +46,7 @@ def _fixed(function: Callable[..., Any], args: Sequence[Any], nondiff: Sequence[
 
 
 @final
-class custom_jvp:  # noqa: N801
+class custom_jvp:
     """A function whose forward derivative is given by ``defjvp``; the reverse one follows from it.
 
     >>> @custom_jvp
@@ -55,7 +57,9 @@ class custom_jvp:  # noqa: N801
     ...     return f(*primals), 2 * primals[0] * tangents[0]
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
         check_callable(fun, "custom_jvp")
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -102,10 +106,14 @@ class custom_jvp:  # noqa: N801
         pair = self.jvp(*fixed, primals, tangents)
         name = getattr(self.jvp, "__name__", "the jvp rule")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(f"Custom JVP rule {name} must produce a pair (list or tuple of length two) representing primal and tangent outputs, got {pair}.")
+            raise TypeError(
+                f"Custom JVP rule {name} must produce a pair (list or tuple of length two) representing primal and tangent outputs, got {pair}."
+            )
         (primal_leaves, tree), (tangent_leaves, t_tree) = flat_operands(pair[0]), flat_operands(pair[1])
         if tree != t_tree:
-            raise TypeError(f"Custom JVP rule {name} must produce primal and tangent outputs with equal container (pytree) structures, but got {tree} and {t_tree} respectively.")
+            raise TypeError(
+                f"Custom JVP rule {name} must produce primal and tangent outputs with equal container (pytree) structures, but got {tree} and {t_tree} respectively."
+            )
         out[:] = [tree]
         moved = []
         for p, t in zip(primal_leaves, tangent_leaves, strict=True):
@@ -114,7 +122,9 @@ class custom_jvp:  # noqa: N801
                 moved.append(zero_of(p))
                 continue
             if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
-                raise TypeError(f"Custom JVP rule {name} must produce primal and tangent outputs with corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, expected {want}.")
+                raise TypeError(
+                    f"Custom JVP rule {name} must produce primal and tangent outputs with corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, expected {want}."
+                )
             from jaxlite.lax.elementwise.casts import convert
 
             moved.append(t if have.dtype == want.dtype else convert(t, want.dtype))
@@ -122,13 +132,15 @@ class custom_jvp:  # noqa: N801
 
 
 @final
-class custom_vjp:  # noqa: N801
+class custom_vjp:
     """A function whose reverse derivative is given by ``defvjp(fwd, bwd)``.
 
     ``fwd(*args)`` gives (value, residuals); ``bwd(*nondiff_args, residuals, cotangent)`` a cotangent for each other argument.
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
         check_callable(fun, "custom_vjp")
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -136,7 +148,13 @@ class custom_vjp:  # noqa: N801
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Sets the rules."""
         check_callable(fwd, "defvjp")
         check_callable(bwd, "defvjp")
@@ -157,7 +175,9 @@ class custom_vjp:  # noqa: N801
             assert self.fwd is not None
             pair = _fixed(self.fwd, args, self.nondiff_argnums)(*in_tree.unflatten(values))
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise TypeError(f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair (list or tuple of length two): the output and the residuals, got {type(pair).__name__}.")
+                raise TypeError(
+                    f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair (list or tuple of length two): the output and the residuals, got {type(pair).__name__}."
+                )
             results, out_tree = flat_operands(pair[0], "output of the fwd rule")
             residuals, tree = flat_operands(pair[1], "residual of the fwd rule")
             out[:], residual_tree[:] = [out_tree], [tree]
@@ -178,10 +198,14 @@ class custom_vjp:  # noqa: N801
         if isinstance(pulled, list):
             pulled = tuple(pulled)
         if not isinstance(pulled, tuple):
-            raise TypeError(f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each argument, got {type(pulled).__name__}.")
+            raise TypeError(
+                f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each argument, got {type(pulled).__name__}."
+            )
         arguments = in_tree.children()
         if len(pulled) != len(arguments):
-            raise TypeError(f"Custom VJP bwd rule {name} must produce one cotangent for each of {len(arguments)} arguments, got {len(pulled)}.")
+            raise TypeError(
+                f"Custom VJP bwd rule {name} must produce one cotangent for each of {len(arguments)} arguments, got {len(pulled)}."
+            )
         flat: list[Any] = []
         position = 0
         for number, (cotangent, tree) in enumerate(zip(pulled, arguments, strict=True)):
@@ -193,12 +217,16 @@ class custom_vjp:  # noqa: N801
                 continue
             values, structure = tree_flatten(cotangent, is_leaf=lambda x: x is None)
             if structure != tree:
-                raise TypeError(f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} for argument {number}, got {structure}.")
+                raise TypeError(
+                    f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} for argument {number}, got {structure}."
+                )
             for value, x in zip(values, own, strict=True):
                 if value is None or not has_tangent(aval_of(x)):
                     flat.append(zero_of(x))
                 elif aval_of(value).shape != aval_of(x).shape:
-                    raise ValueError(f"Custom VJP bwd rule {name} must produce a cotangent of shape {aval_of(x).shape} for argument {number}, got {aval_of(value).shape}.")
+                    raise ValueError(
+                        f"Custom VJP bwd rule {name} must produce a cotangent of shape {aval_of(x).shape} for argument {number}, got {aval_of(value).shape}."
+                    )
                 else:
                     flat.append(value)
         return flat

@@ -42,7 +42,9 @@ def devices(backend: str | None = None) -> list[Device]:
     return list(_CPU)
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[Device]:
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """The devices of this process."""
     return devices(backend)
 
@@ -75,7 +77,9 @@ def process_count(backend: str | None = None) -> int:
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """``x`` (a pytree) as arrays on a device."""
     if device is not None and not isinstance(device, Device):
-        raise NotImplementedError(f"device_put to {device!r} needs sharding, which jaxlite does not have yet; give a device, or None.")
+        raise NotImplementedError(
+            f"device_put to {device!r} needs sharding, which jaxlite does not have yet; give a device, or None."
+        )
     return tree_map(lambda leaf: leaf if isinstance(leaf, Tracer) else to_array(operand_of(leaf)), x)
 
 

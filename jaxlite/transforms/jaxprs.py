@@ -22,7 +22,9 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
 
-    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
+    ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = tuple(map(int, shape))
@@ -51,7 +53,11 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type) == (
+            other.shape,
+            other.dtype,
+            other.weak_type,
+        )
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
@@ -70,7 +76,9 @@ def abstract(value: Any) -> ShapedArray:
     return aval_of(operand_of(value))
 
 
-def split_static(args: Sequence[Any], static_argnums: Sequence[int]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+def split_static(
+    args: Sequence[Any], static_argnums: Sequence[int]
+) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
     """The arguments that are traced, and how to put the static ones back among them."""
     dynamic = [a for n, a in enumerate(args) if n not in static_argnums]
 

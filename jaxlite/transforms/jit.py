@@ -35,13 +35,22 @@ logger = logging.getLogger("jaxlite")
 class Options:
     """What ``jit`` was told: static and donated arguments, by position and by name."""
 
-    def __init__(self, fun: Callable[..., Any], static_argnums: Any, static_argnames: Any, donate_argnums: Any, donate_argnames: Any) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: Any,
+        static_argnames: Any,
+        donate_argnums: Any,
+        donate_argnames: Any,
+    ) -> None:
         parameters = _parameters(fun)
         self.static_argnums, self.static_argnames = _positions(static_argnums, static_argnames, parameters, "static")
         self.donate_argnums, self.donate_argnames = _positions(donate_argnums, donate_argnames, parameters, "donate")
         both = sorted(set(self.static_argnums) & set(self.donate_argnums))
         if both:
-            raise ValueError(f"Arguments {both} are both static and donated: a static argument is no array, so it cannot be donated.")
+            raise ValueError(
+                f"Arguments {both} are both static and donated: a static argument is no array, so it cannot be donated."
+            )
 
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -51,7 +60,9 @@ def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
         return []
 
 
-def _positions(numbers: Any, names: Any, parameters: list[inspect.Parameter], what: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _positions(
+    numbers: Any, names: Any, parameters: list[inspect.Parameter], what: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names that go together: one given alone brings the other along, as in JAX."""
     given = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
     named = () if names is None else (names,) if isinstance(names, str) else tuple(names)
@@ -63,10 +74,14 @@ def _positions(numbers: Any, names: Any, parameters: list[inspect.Parameter], wh
     if unknown and parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise ValueError(f"jit got invalid argnames {unknown} in {what}_argnames: the function takes {list(by_name)}.")
     if parameters and not takes_more and any(not -len(parameters) <= n < len(parameters) for n in given):
-        raise ValueError(f"jit: {what}_argnums {given} are out of range for a function of {len(parameters)} parameters.")
+        raise ValueError(
+            f"jit: {what}_argnums {given} are out of range for a function of {len(parameters)} parameters."
+        )
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     if names is None:
-        named = tuple(parameters[n].name for n in given if -len(parameters) <= n < len(parameters) and parameters[n].kind in kinds)
+        named = tuple(
+            parameters[n].name for n in given if -len(parameters) <= n < len(parameters) and parameters[n].kind in kinds
+        )
     if numbers is None:
         given = tuple(by_name[n] for n in named if n in by_name and parameters[by_name[n]].kind is kinds[0])
     return given, named
@@ -91,7 +106,9 @@ class Traced:
                 if found is None:
                     refuse_escaped(self.consts)
                     if config.log_compiles.value:
-                        logger.warning("Compiling %s with types %s", self.name, [a.short() for a in self.closed.in_avals])
+                        logger.warning(
+                            "Compiling %s with types %s", self.name, [a.short() for a in self.closed.in_avals]
+                        )
                     found = runtime.current().compile(self.opened, self.name, (False,) * len(self.consts) + donated)
                     self.executables[donated] = found
         return found
@@ -105,7 +122,9 @@ class JitFunction:
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.options = fun, options
         self._cache = _cache_for(fun, options)
-        self._plain = not (options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames)
+        self._plain = not (
+            options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames
+        )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -144,9 +163,15 @@ class JitFunction:
                     operand.delete()
         return program.out_tree.unflatten(outs)
 
-    def _without_static(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+    def _without_static(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """Dynamic positional and keyword arguments, and the static ones as a hashable key."""
-        numbers = {n % len(args) if -len(args) <= n < len(args) else n for n in self.options.static_argnums} if args else set()
+        numbers = (
+            {n % len(args) if -len(args) <= n < len(args) else n for n in self.options.static_argnums}
+            if args
+            else set()
+        )
         names = set(self.options.static_argnames)
         by_position = tuple((n, a) for n, a in enumerate(args) if n in numbers)
         by_name = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
@@ -169,7 +194,9 @@ class JitFunction:
             return parameters[where].name if where < len(parameters) else f"number {where}"
         return str(where)
 
-    def _together(self, args: Sequence[Any], kwargs: dict[str, Any], static: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
+    def _together(
+        self, args: Sequence[Any], kwargs: dict[str, Any], static: tuple[Any, ...]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments with the static ones back in their places."""
         fixed = {k: v for k, _, v in static if isinstance(k, int)}
         named = {k: v for k, _, v in static if not isinstance(k, int)}
@@ -273,8 +300,14 @@ def explain_miss(function: JitFunction, info: Any, avals: Sequence[Any], keys: S
         earlier = key[1]
         if len(earlier) != len(avals):
             return [f"the arguments have {len(avals)} leaves, before {len(earlier)}"]
-        names = info.argument_names if len(info.argument_names) == len(avals) else [f"leaf {i}" for i in range(len(avals))]
-        return [f"{n} is now {b.short()}, before {a.short()}" for n, a, b in zip(names, earlier, avals, strict=True) if a != b]
+        names = (
+            info.argument_names if len(info.argument_names) == len(avals) else [f"leaf {i}" for i in range(len(avals))]
+        )
+        return [
+            f"{n} is now {b.short()}, before {a.short()}"
+            for n, a, b in zip(names, earlier, avals, strict=True)
+            if a != b
+        ]
 
     nearest = min(map(differences, keys), key=len)
     return f"TRACING CACHE MISS of {where}: {'; '.join(nearest) or 'a static argument or a setting changed'}."
@@ -314,7 +347,9 @@ def jit(
     if inspect.iscoroutinefunction(fun):
         raise TypeError(f"jit expected an ordinary function, got the coroutine function {_name(fun)}.")
     if compiler_options:
-        raise ValueError(f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none.")
+        raise ValueError(
+            f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none."
+        )
     if in_shardings is not None or out_shardings is not None:
         raise NotImplementedError("jit: in_shardings and out_shardings need sharding, which jaxlite does not have yet.")
     return JitFunction(fun, Options(fun, static_argnums, static_argnames, donate_argnums, donate_argnames))

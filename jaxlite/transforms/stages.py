@@ -60,7 +60,9 @@ class Lowered:
     def compile(self, compiler_options: Any = None) -> Compiled:
         """Machine code."""
         if compiler_options:
-            raise ValueError(f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none.")
+            raise ValueError(
+                f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none."
+            )
         return Compiled(self._traced)
 
 
@@ -86,12 +88,16 @@ class Compiled:
         dynamic, keywords, _ = self._traced._function._without_static(args, kwargs)
         leaves, tree = tree_flatten((dynamic, keywords))
         if tree != self.in_tree:
-            raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: compiled for {self.in_tree}, called with {tree}.")
+            raise TypeError(
+                f"Function compiled with input pytree does not match the input pytree it was called with: compiled for {self.in_tree}, called with {tree}."
+            )
         operands = [to_array(operand_of(x)) for x in leaves]
         wanted = self._traced.jaxpr.in_avals
         for number, (operand, aval) in enumerate(zip(operands, wanted, strict=True)):
             if not operand.aval.matches(aval):
-                raise TypeError(f"Argument types differ from the types for which this computation was compiled: leaf {number} is {operand.aval}, compiled for {aval}.")
+                raise TypeError(
+                    f"Argument types differ from the types for which this computation was compiled: leaf {number} is {operand.aval}, compiled for {aval}."
+                )
         outs = self._executable([*self._traced._program.consts, *operands])
         for operand, given in zip(operands, self._traced._donated, strict=True):
             if given:

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import jaxlite as jax
 import numpy as np
 import pytest
+from ml_dtypes import finfo
+
+import jaxlite as jax
+from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, from_numpy, numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.config import contract_fma
 from jaxlite.core.primitive import Primitive, Sample, registry
-from jaxlite import lax
 from jaxlite.lax.families.higher_order import HigherOrder
-from ml_dtypes import finfo
 
 ALL_DTYPES = {
     "b": ["bool"],
@@ -142,7 +143,9 @@ def test_numpy_reference_and_compiled(primitive: Primitive, sample: Sample, name
 
 
 def float_cases(wanted: str = "float64") -> list[Any]:
-    return [c for c in cases() if c.values[2] == wanted or (c.values[2] is None and "float32" in (c.values[1].dtypes or ()))]
+    return [
+        c for c in cases() if c.values[2] == wanted or (c.values[2] is None and "float32" in (c.values[1].dtypes or ()))
+    ]
 
 
 def split_floats(xs: list[Array]) -> tuple[list[int], list[Array]]:
@@ -208,7 +211,13 @@ def sum_of_squares(outs: Any) -> Any:
 
 
 def inner(a: Any, b: Any) -> float:
-    return float(sum(np.vdot(raw(x).astype(np.float64), raw(y).astype(np.float64)) for x, y in zip(a, b, strict=True) if raw(x).dtype.kind == "f"))
+    return float(
+        sum(
+            np.vdot(raw(x).astype(np.float64), raw(y).astype(np.float64))
+            for x, y in zip(a, b, strict=True)
+            if raw(x).dtype.kind == "f"
+        )
+    )
 
 
 @pytest.mark.parametrize("primitive, sample, name", float_cases())
@@ -239,14 +248,20 @@ def test_vjp_is_the_transpose_of_jvp_and_compiles(primitive: Primitive, sample: 
     moves = directions(floats)
     outs, tangents = jax.jvp(f, tuple(floats), tuple(moves))
     cotangents = tuple(
-        from_numpy(np.random.default_rng(3).uniform(-1, 1, o.shape)) if o.dtype.kind == "f" else np.zeros(o.shape, jax.float0)
+        from_numpy(np.random.default_rng(3).uniform(-1, 1, o.shape))
+        if o.dtype.kind == "f"
+        else np.zeros(o.shape, jax.float0)
         for o in outs
     )
     _, pull = jax.vjp(f, *floats)
     pulled = pull(cotangents)
     # Two inner products of at most 60 terms of order one, each rounded: 1e-12 is 100 times what they can lose.
     assert inner(tangents, cotangents) == pytest.approx(inner(moves, pulled), rel=1e-12, abs=1e-12)
-    again = jax.jit(lambda xs, cts: jax.vjp(f, *xs)[1](cts))(tuple(floats), cotangents) if all(o.dtype.kind == "f" for o in outs) else pulled
+    again = (
+        jax.jit(lambda xs, cts: jax.vjp(f, *xs)[1](cts))(tuple(floats), cotangents)
+        if all(o.dtype.kind == "f" for o in outs)
+        else pulled
+    )
     for a, b in zip(again, pulled, strict=True):
         np.testing.assert_allclose(raw(a), raw(b), rtol=1e-12, atol=1e-12)
 
@@ -307,7 +322,12 @@ def test_vmap_is_a_loop(primitive: Primitive, sample: Sample, name: str | None, 
         mapped = jax.vmap(f, in_axes=tuple(dims))
         got = (jax.jit(mapped) if compiled else mapped)(*whole)
         rows = [
-            f(*(x if d is None else Array(x_aval(x, d), np.asarray(np.take(raw(x), j, axis=d), order="C")) for x, d in zip(whole, dims, strict=True)))
+            f(
+                *(
+                    x if d is None else Array(x_aval(x, d), np.asarray(np.take(raw(x), j, axis=d), order="C"))
+                    for x, d in zip(whole, dims, strict=True)
+                )
+            )
             for j in range(n)
         ]
         for g, *column in zip(got, *rows, strict=True):
@@ -323,7 +343,9 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3.5e38,
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("primitive", [p for p in PRIMITIVES if p.family == "elementwise" and "f" in p.accepts], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "primitive", [p for p in PRIMITIVES if p.family == "elementwise" and "f" in p.accepts], ids=lambda p: p.name
+)
 def test_special_values(primitive: Primitive, name: str) -> None:
     """Infinities, NaN, signed zeros, subnormals and large values: the same eagerly, compiled, and in NumPy."""
     sample = primitive.samples[0]
@@ -351,7 +373,7 @@ def test_special_values(primitive: Primitive, name: str) -> None:
             assert np.array_equal(c, w)
             continue
         g64, w64 = c.astype(np.float64), w.astype(np.float64)
-        assert np.array_equal(np.isnan(g64), np.isnan(w64)), (np.asarray(grid)[:, np.isnan(g64) != np.isnan(w64)])
+        assert np.array_equal(np.isnan(g64), np.isnan(w64)), np.asarray(grid)[:, np.isnan(g64) != np.isnan(w64)]
         eps = float(finfo(c.dtype).eps)
         tiny = float(finfo(c.dtype).smallest_subnormal)
         near_zeros = 1.0 if primitive.name in {"lgamma", "digamma"} else 0.0  # accurate absolutely there

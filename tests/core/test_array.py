@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from jaxlite.core.array import Array, to_array
 
 LONG = """Array([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12.,
@@ -74,7 +75,9 @@ def test_deleted() -> None:
         np.asarray(x)
 
 
-@pytest.mark.parametrize("value", ["text", object(), np.array(["a"]), np.array([object()]), np.array("2020-01-01", "M8[D]")])
+@pytest.mark.parametrize(
+    "value", ["text", object(), np.array(["a"]), np.array([object()]), np.array("2020-01-01", "M8[D]")]
+)
 def test_what_is_no_array(value: object) -> None:
     with pytest.raises(TypeError, match="not a valid JAX"):
         to_array(value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import jaxlite as jax
 import numpy as np
 import pytest
+
+import jaxlite as jax
 from jaxlite.core import dtypes
 
 TABLE = """

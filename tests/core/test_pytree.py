@@ -7,8 +7,9 @@ import dataclasses
 import pickle
 from typing import Any
 
-import jaxlite as jax
 import pytest
+
+import jaxlite as jax
 from jaxlite import tree_util
 
 Point = collections.namedtuple("Point", "x y")

@@ -1,4 +1,4 @@
-"""Payloads as plain data: what nodes, groups, kernels and lines say, and that JSON can hold them."""
+"""Payloads as plain data: what nodes, groups, kernels and lines say; JSON can hold them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def test_nodes_say_type_bytes_and_line():
 def test_nested_jaxprs_are_groups_between_an_entry_and_an_exit():
     payload = graph_payload(jax.make_jaxpr(nested)(X))
     nodes = by_label(payload)
-    assert [(g["label"], g["parent"], g["kind"]) for g in payload["groups"]] == [
-        ("scan", None, "jaxpr")
-    ]
+    assert [(g["label"], g["parent"], g["kind"]) for g in payload["groups"]] == [("scan", None, "jaxpr")]
     home = payload["groups"][0]["id"]
     assert nodes["sin"]["parent"] == nodes["scan"]["parent"] == home
     edges = {tuple(e) for e in payload["edges"]}
@@ -60,9 +58,7 @@ def test_branches_are_groups_of_their_own():
 
     payload = graph_payload(jax.make_jaxpr(traced)(True, 1.0))
     labels = {g["label"]: g for g in payload["groups"]}
-    assert (
-        labels["branches[0]"]["parent"] == labels["branches[1]"]["parent"] == labels["cond"]["id"]
-    )
+    assert labels["branches[0]"]["parent"] == labels["branches[1]"]["parent"] == labels["cond"]["id"]
 
 
 def test_edges_go_from_earlier_nodes_to_later_ones():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.backends.cpu import hostcall
 
@@ -56,8 +57,12 @@ TRANSFORMED = {
     "hessian": lambda f: jax.hessian(loss(f), 1),
     "vmap of carry": lambda f: lambda c, xs: jax.vmap(f, (0, None))(jnp.stack([c, 2 * c]), xs),
     "vmap of inputs": lambda f: lambda c, xs: jax.vmap(f, (None, 1))(c, jnp.stack([xs, xs * 2], 1)),
-    "grad of vmap": lambda f: jax.grad(lambda c, xs: jax.vmap(loss(f), (None, 0))(c, jnp.stack([xs, xs * 2])).sum(), (0, 1)),
-    "vmap of grad": lambda f: lambda c, xs: jax.jit(jax.vmap(jax.grad(loss(f), (0, 1)), (0, None)))(jnp.stack([c, 2 * c]), xs),
+    "grad of vmap": lambda f: jax.grad(
+        lambda c, xs: jax.vmap(loss(f), (None, 0))(c, jnp.stack([xs, xs * 2])).sum(), (0, 1)
+    ),
+    "vmap of grad": lambda f: (
+        lambda c, xs: jax.jit(jax.vmap(jax.grad(loss(f), (0, 1)), (0, None)))(jnp.stack([c, 2 * c]), xs)
+    ),
 }
 
 
@@ -180,17 +185,29 @@ def test_nested_loops() -> None:
 
 
 REFUSED = [
-    (lambda: lax.scan(lambda c, x: (jnp.ones(2), x), jnp.ones(3), jnp.ones(4)), TypeError, r"float32\[3\].*float32\[2\]"),
+    (
+        lambda: lax.scan(lambda c, x: (jnp.ones(2), x), jnp.ones(3), jnp.ones(4)),
+        TypeError,
+        r"float32\[3\].*float32\[2\]",
+    ),
     (lambda: lax.scan(lambda c, x: ({"a": c}, x), jnp.ones(3), jnp.ones(4)), TypeError, "structure"),
     (lambda: lax.scan(lambda c, x: c, 1.0, jnp.ones(4)), TypeError, "must be a pair"),
-    (lambda: lax.scan(lambda c, x: (c, x), 1.0, (jnp.ones(4), jnp.ones(5))), ValueError, r"xs\[0\] has 4, xs\[1\] has 5"),
+    (
+        lambda: lax.scan(lambda c, x: (c, x), 1.0, (jnp.ones(4), jnp.ones(5))),
+        ValueError,
+        r"xs\[0\] has 4, xs\[1\] has 5",
+    ),
     (lambda: lax.scan(lambda c, x: (c, x), 1.0, None), ValueError, "length"),
     (lambda: lax.scan(lambda c, x: (c, x), 1.0, jnp.ones(4), length=3), ValueError, "disagrees"),
     (lambda: lax.scan(lambda c, x: (c, "text"), 1.0, jnp.ones(4)), TypeError, r"result\[1\] is a str"),
     (lambda: lax.while_loop(lambda x: x, lambda x: x, 1.0), TypeError, "boolean scalar"),
     (lambda: lax.while_loop(lambda x: x < 1, lambda x: jnp.int32(1), 1.0), TypeError, "carry goes in as float32"),
     (lambda: lax.cond(True, lambda x: x, lambda x: (x, x), 1.0), TypeError, "structure"),
-    (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(2), 1.0), TypeError, r"float32\[2\] in false_fun|false_fun but"),
+    (
+        lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(2), 1.0),
+        TypeError,
+        r"float32\[2\] in false_fun|false_fun but",
+    ),
     (lambda: lax.cond(jnp.ones(2) > 0, lambda: 1, lambda: 2), TypeError, "Pred must be a scalar"),
     (lambda: lax.switch(0, []), ValueError, "Empty branch"),
     (lambda: lax.fori_loop(0.5, 3, lambda i, x: x, 1), TypeError, "lower must be an integer"),

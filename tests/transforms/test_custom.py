@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import jaxlite as jax
 import jaxlite.numpy as jnp
-import pytest
 
 
 @jax.custom_jvp

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 
 
 def counted(f: Any) -> tuple[Any, list[int]]:
@@ -137,7 +138,11 @@ def branch(speed: Any) -> Any:
 
 
 REFUSED = [
-    (lambda: branch(3.0), jax.errors.TracerBoolConversionError, r"(?s)argument speed of the function branch.*jax.numpy.where.*lax.cond"),
+    (
+        lambda: branch(3.0),
+        jax.errors.TracerBoolConversionError,
+        r"(?s)argument speed of the function branch.*jax.numpy.where.*lax.cond",
+    ),
     (lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), ValueError, r"static argument n of .* is \[1\]"),
     (leak, jax.errors.UnexpectedTracerError, r"(?s)used after the function.*test_jit.py"),
     (lambda: jax.jit(lambda x: np.sin(x))(1.0), jax.errors.TracerArrayConversionError, "jax.numpy"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 
 A = np.arange(12.0, dtype=np.float32).reshape(3, 4)
@@ -19,7 +20,9 @@ def test_axes() -> None:
     np.testing.assert_array_equal(jax.vmap(lambda c: c.sum(), in_axes=1)(x), A.sum(0))
     np.testing.assert_array_equal(jax.vmap(lambda c: c * 2, in_axes=1, out_axes=-1)(x), A * 2)
     np.testing.assert_array_equal(jax.vmap(lambda r, s: r * s, in_axes=(0, None))(x, 2.0), A * 2)
-    both = jax.vmap(lambda d: {"s": d["a"] + d["b"], "b": d["b"]}, in_axes=({"a": 0, "b": None},), out_axes={"s": 1, "b": None})
+    both = jax.vmap(
+        lambda d: {"s": d["a"] + d["b"], "b": d["b"]}, in_axes=({"a": 0, "b": None},), out_axes={"s": 1, "b": None}
+    )
     out = both({"a": x, "b": v})
     np.testing.assert_array_equal(out["s"], (A + np.arange(4)).T)
     np.testing.assert_array_equal(out["b"], v)
@@ -70,7 +73,11 @@ def test_unbound_axis() -> None:
 
 
 REFUSED = [
-    (lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)), ValueError, r"(?s)size 3: axis 0 of argument x.*size 4: axis 0 of argument y"),
+    (
+        lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)),
+        ValueError,
+        r"(?s)size 3: axis 0 of argument x.*size 4: axis 0 of argument y",
+    ),
     (lambda: jax.vmap(lambda x: x, in_axes=2)(jnp.ones(3)), ValueError, "rank should be at least 3.*argument x"),
     (lambda: jax.vmap(lambda x: x, in_axes=(0, 0))(jnp.ones(3)), ValueError, r"len\(in_axes\)=2, len\(args\)=1"),
     (lambda: jax.vmap(lambda x: x, in_axes="a"), TypeError, "in_axes"),

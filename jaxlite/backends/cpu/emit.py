@@ -75,11 +75,7 @@ def module_text(functions: Iterable[str]) -> str:
 def vector_lanes(kernel: Kernel, target: Target) -> int:
     """Elements per vector register: by 4 bytes, or by 8 if the kernel computes with 8-byte data."""
     dtypes = [buffer.dtype for buffer in kernel.buffers]
-    dtypes += [
-        op.result.dtype
-        for op in statements(kernel.body)
-        if isinstance(op, Op) and op.result.dtype.kind == "f"
-    ]
+    dtypes += [op.result.dtype for op in statements(kernel.body) if isinstance(op, Op) and op.result.dtype.kind == "f"]
     return target.vector_bytes // max(4, *(dtype.itemsize for dtype in dtypes), 0)
 
 
@@ -160,9 +156,7 @@ class _KernelEmitter:
         self.environment[op.result] = word
 
     def _multiply_add(self, fused: FusedMultiplyAdd) -> Word:
-        left, right, addend = (
-            self.environment[value] for value in (fused.left, fused.right, fused.addend)
-        )
+        left, right, addend = (self.environment[value] for value in (fused.left, fused.right, fused.addend))
         left = self.e.neg(left) if fused.negate_product else left
         return self.e.fma(left, right, self.e.neg(addend) if fused.negate_addend else addend)
 
@@ -344,10 +338,7 @@ class _KernelEmitter:
         def masked(axis: Word, carried: list[Word]) -> list[Word]:
             self.mask = self._existing_lanes(axis, stop)
             updates = body(axis, carried)
-            kept = [
-                self.e.select(self.mask, new, old)
-                for new, old in zip(updates, carried, strict=True)
-            ]
+            kept = [self.e.select(self.mask, new, old) for new, old in zip(updates, carried, strict=True)]
             self.mask = None
             return kept
 
@@ -375,9 +366,7 @@ class _KernelEmitter:
 
     # reductions
 
-    def _merge(
-        self, reductions: Sequence[Reduction], initial: list[Word], partial: list[Word]
-    ) -> list[Word]:
+    def _merge(self, reductions: Sequence[Reduction], initial: list[Word], partial: list[Word]) -> list[Word]:
         """Combine the lanes by halves, then with the initial values."""
         results: list[Word] = []
         for reduction in reductions:

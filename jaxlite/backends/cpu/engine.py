@@ -62,9 +62,7 @@ def compile_text(
     return _link(object_bytes, exports, symbols or {}, seconds)
 
 
-def load_object(
-    object_bytes: bytes, exports: Sequence[str], symbols: Mapping[str, int] | None = None
-) -> MachineCode:
+def load_object(object_bytes: bytes, exports: Sequence[str], symbols: Mapping[str, int] | None = None) -> MachineCode:
     """Load an object that `compile_text` made, perhaps in another process on the same CPU."""
     return _link(object_bytes, exports, symbols or {}, {})
 
@@ -131,9 +129,7 @@ def _target_machine(optimization: int) -> Any:
 
 @functools.cache
 def _linker() -> Any:
-    return llvm.create_lljit_compiler(
-        _new_target_machine(OPTIMIZATION)
-    )  # it takes the target machine over
+    return llvm.create_lljit_compiler(_new_target_machine(OPTIMIZATION))  # it takes the target machine over
 
 
 @functools.cache

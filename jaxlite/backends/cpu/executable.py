@@ -24,9 +24,7 @@ from jaxlite.compiler.plan import Plan
 from jaxlite.compiler.plan_verifier import verify_plan
 
 
-def compile_plan(
-    plan: Plan, target: Target | None = None, emit: KernelEmitter = emit_kernel
-) -> Executable:
+def compile_plan(plan: Plan, target: Target | None = None, emit: KernelEmitter = emit_kernel) -> Executable:
     """Check `plan` and make native code of it. `emit` writes a kernel's LLVM text."""
     start = time.perf_counter()
     verify_plan(plan)
@@ -58,16 +56,12 @@ class Executable:
         self._context = (ctypes.c_uint64 * (1 + len(constants)))(number, *constants)
         self._context_address = ctypes.addressof(self._context)
         # PYFUNCTYPE keeps the interpreter lock: the entry itself gives it up if it may take long
-        self._entry = ctypes.PYFUNCTYPE(
-            ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
-        )(code.addresses[ENTRY])
+        self._entry = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)(
+            code.addresses[ENTRY]
+        )
         self._pool: Pool | None = pool() if program.splits else None
         self._arguments = plan.count("argument")
-        results = sorted(
-            (storage.position, storage.nbytes)
-            for storage in plan.storages
-            if storage.kind == "result"
-        )
+        results = sorted((storage.position, storage.nbytes) for storage in plan.storages if storage.kind == "result")
         self._results = memory.ResultLayout([nbytes for _, nbytes in results])
         self._pack = struct.Struct(f"{self._arguments + len(results)}Q").pack
         self._workspace = memory.size_class(plan.workspace_bytes) if plan.workspace_bytes else None

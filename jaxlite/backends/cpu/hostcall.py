@@ -72,9 +72,7 @@ def _call(program: int, number: int, addresses: Any) -> int:
     return 0
 
 
-_callback = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_uint64)
-)(_call)
+_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_uint64))(_call)
 
 
 def callback_address() -> int:

@@ -122,9 +122,7 @@ class Instructions:
         if not word.text.startswith("%"):
             splat = Word(f"splat ({scalar} {word.text})", word.dtype, lanes, limit=word.limit)
         else:
-            first = self.pure(
-                f"insertelement {vector} poison, {scalar} {word.text}, i32 0", word.dtype, lanes
-            )
+            first = self.pure(f"insertelement {vector} poison, {scalar} {word.text}, i32 0", word.dtype, lanes)
             mask = f"<{lanes} x i32> zeroinitializer"
             splat = self.pure(
                 f"shufflevector {vector} {first.text}, {vector} poison, {mask}",
@@ -147,9 +145,7 @@ class Instructions:
     def _binary(self, integer: str, floating: str, x: Operand, y: Operand) -> Word:
         (a, b), lanes = self.align(x, y)
         name = floating if kind(a.dtype) == "f" else integer
-        return self.pure(
-            f"{name} {register_type(a.dtype, lanes)} {a.text}, {b.text}", a.dtype, lanes
-        )
+        return self.pure(f"{name} {register_type(a.dtype, lanes)} {a.text}, {b.text}", a.dtype, lanes)
 
     def unary_intrinsic(self, name: str, x: Word) -> Word:
         """`llvm.<name>` of one argument."""
@@ -390,9 +386,7 @@ class Instructions:
         call = self.intrinsic(name, BOOL, 1, f"{type_} {condition.text}", type_)
         return self.pure(call, BOOL, 1)
 
-    def when_any(
-        self, condition: Word, usual: Sequence[Word], rare: Callable[[], Sequence[Word]]
-    ) -> list[Word]:
+    def when_any(self, condition: Word, usual: Sequence[Word], rare: Callable[[], Sequence[Word]]) -> list[Word]:
         """`rare()` in the lanes where `condition`, else `usual`; run only if a lane needs it."""
         some = self.any_lane(condition)
         before, inside, after = self.label, self.new_label("rare"), self.new_label("usual")
@@ -406,17 +400,14 @@ class Instructions:
         self.block(after)
         return [
             self.impure(
-                f"phi {register_type(new.dtype, new.lanes)} "
-                f"[ {new.text}, %{last} ], [ {old.text}, %{before} ]",
+                f"phi {register_type(new.dtype, new.lanes)} [ {new.text}, %{last} ], [ {old.text}, %{before} ]",
                 new.dtype,
                 new.lanes,
             )
             for new, old in zip(chosen, usual, strict=True)
         ]
 
-    def each_lane(
-        self, x: Word, dtypes: Sequence[DType], function: Callable[[Word], Sequence[Word]]
-    ) -> list[Word]:
+    def each_lane(self, x: Word, dtypes: Sequence[DType], function: Callable[[Word], Sequence[Word]]) -> list[Word]:
         """`function` of each lane as a scalar, one after the other: little code for rare cases."""
         if x.lanes == 1:
             return list(function(x))
@@ -483,9 +474,7 @@ class Instructions:
         last = self.label
         self.line(f"br label %{header}")
         self.leave()
-        self.lines[position] = (
-            f"  {name} = phi {type_} [ {state.text}, %{before} ], [ {following.text}, %{last} ]"
-        )
+        self.lines[position] = f"  {name} = phi {type_} [ {state.text}, %{before} ], [ {following.text}, %{last} ]"
         self.block(after)
         return current
 

@@ -36,10 +36,7 @@ def _window(e: Instructions, s: Word) -> tuple[Word, Word, Word]:
     shift = e.bits(e.and_(start, 63), U64)
     back = e.sub(63, shift)
     words = [_table_word(e, e.add(word, i) if i else word) for i in range(4)]
-    joined = [
-        e.or_(e.shl(upper, shift), e.lshr(e.lshr(lower, 1), back))
-        for upper, lower in itertools.pairwise(words)
-    ]
+    joined = [e.or_(e.shl(upper, shift), e.lshr(e.lshr(lower, 1), back)) for upper, lower in itertools.pairwise(words)]
     return joined[0], joined[1], joined[2]
 
 
@@ -77,9 +74,7 @@ def _reduce_scalar(e: Instructions, x: Word) -> list[Word]:
     total = e.add(high, low)
     low = e.add(e.sub(high, total), low)
     angle, angle_low = two_product(e, total, 1.5707963267948966)
-    angle_low = e.add(
-        angle_low, e.fma(total, 6.123233995736766e-17, e.mul(low, 1.5707963267948966))
-    )
+    angle_low = e.add(angle_low, e.fma(total, 6.123233995736766e-17, e.mul(low, 1.5707963267948966)))
     negative = e.lt(x, 0.0)
     k = e.cast("trunc", quadrant, I32)
     k = e.select(negative, e.neg(k), k)
@@ -96,9 +91,7 @@ def remainder(e: Instructions, x: Word, y: Word) -> Word:
     valid = e.and_(valid, e.compare("eq", b, b))
     safe_b = e.select(valid, b, 1.0)
     start = e.select(valid, a, 0.0)
-    result = e.while_any(
-        start, lambda r: e.ge(r, safe_b), lambda r: _reduced_once(e, r, safe_b, form.signed)
-    )
+    result = e.while_any(start, lambda r: e.ge(r, safe_b), lambda r: _reduced_once(e, r, safe_b, form.signed))
     return e.select(valid, e.copysign(result, x), float("nan"))
 
 
@@ -106,7 +99,10 @@ def _reduced_once(e: Instructions, r: Word, b: Word, signed: DType) -> Word:
     """r less a multiple of b, so that its quotient by b loses up to 20 bits."""
     form = format_of(r)
     exponent_r = e.lshr(e.bits(r, signed), form.mantissa)
-    exponent_b = e.lshr(e.bits(b, signed), form.mantissa)
+    subnormal = e.lt(e.bits(b, signed), 1 << form.mantissa)
+    normal_b = e.select(subnormal, e.mul(b, float(1 << form.mantissa)), b)
+    exponent_b = e.lshr(e.bits(normal_b, signed), form.mantissa)
+    exponent_b = e.select(subnormal, e.sub(exponent_b, form.mantissa), exponent_b)
     room = 20 if form is SINGLE else 48
     excess = e.sub(e.sub(exponent_r, exponent_b), room)
     excess = e.select(e.lt(excess, 0), 0, excess)

@@ -158,9 +158,7 @@ class ResultLayout:
         if self._single is not None:
             block = self._single.take()
             return [(block.address, block)]
-        results: list[Any] = [None] * (
-            len(self._own) + (len(self._shared[1]) if self._shared else 0)
-        )
+        results: list[Any] = [None] * (len(self._own) + (len(self._shared[1]) if self._shared else 0))
         if self._shared is not None:
             block = self._shared[0].take()
             base = block.address

@@ -160,10 +160,7 @@ class Access:
         chosen = e.spread(mask or e.constant(True, BOOL), self.lanes).text
         name = f"llvm.masked.gather.{self._mangled()}.v{self.lanes}p0"
         e.declarations.add(f"declare {type_} @{name}(<{self.lanes} x ptr>, i32, {masks}, {type_})")
-        args = (
-            f"<{self.lanes} x ptr> {pointers}, i32 {self.dtype.itemsize}, "
-            f"{masks} {chosen}, {type_} zeroinitializer"
-        )
+        args = f"<{self.lanes} x ptr> {pointers}, i32 {self.dtype.itemsize}, {masks} {chosen}, {type_} zeroinitializer"
         return e.impure(f"call {type_} @{name}({args})", self.stored, self.lanes)
 
     def _mangled(self) -> str:
@@ -216,10 +213,7 @@ class Access:
         name = f"llvm.masked.scatter.{self._mangled()}.v{self.lanes}p0"
         masks = f"<{self.lanes} x i1>"
         e.declarations.add(f"declare void @{name}({type_}, <{self.lanes} x ptr>, i32, {masks})")
-        args = (
-            f"{type_} {stored.text}, <{self.lanes} x ptr> {pointers}, "
-            f"i32 {self.dtype.itemsize}, {masks} {chosen}"
-        )
+        args = f"{type_} {stored.text}, <{self.lanes} x ptr> {pointers}, i32 {self.dtype.itemsize}, {masks} {chosen}"
         e.line(f"call void @{name}({args})")
 
 

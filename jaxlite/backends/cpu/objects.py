@@ -30,9 +30,7 @@ def _name(strings: bytes, start: int) -> str:
 def _elf(data: bytes) -> set[str]:
     (sections_at,) = struct.unpack_from("<Q", data, 40)
     entry_bytes, count = struct.unpack_from("<HH", data, 58)
-    sections = [
-        struct.unpack_from("<IIQQQQIIQQ", data, sections_at + k * entry_bytes) for k in range(count)
-    ]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, sections_at + k * entry_bytes) for k in range(count)]
     names: set[str] = set()
     for _, kind, _, _, offset, nbytes, link, _, _, _ in sections:
         if kind != _ELF_SYMBOL_TABLE:

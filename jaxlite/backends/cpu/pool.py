@@ -25,9 +25,7 @@ class Pool:
     """Worker threads parked in native code; make one by `pool()`."""
 
     def __init__(self, futex: bool) -> None:
-        self.code: MachineCode = compile_text(
-            pool_code.pool_text(futex), pool_code.EXPORTS, _symbols(futex), QUICK
-        )
+        self.code: MachineCode = compile_text(pool_code.pool_text(futex), pool_code.EXPORTS, _symbols(futex), QUICK)
         self.started = False
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -90,9 +88,7 @@ def thread_count() -> int:
     setting = os.environ.get("JAXLITE_NUM_THREADS", "")
     if setting:
         if not setting.isdecimal() or int(setting) < 1:
-            raise ValueError(
-                f"JAXLITE_NUM_THREADS is {setting!r}; expected a whole number from 1, such as 4"
-            )
+            raise ValueError(f"JAXLITE_NUM_THREADS is {setting!r}; expected a whole number from 1, such as 4")
         return int(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -121,8 +121,7 @@ class _EntryWriter:
         closing = ["  br label %leave", "leave:", *(_REACQUIRE if frame else ())]
         closing += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
         tables = [
-            f"@{name} = private constant [{len(sizes)} x i64] "
-            f"[{', '.join(f'i64 {size}' for size in sizes)}]"
+            f"@{name} = private constant [{len(sizes)} x i64] [{', '.join(f'i64 {size}' for size in sizes)}]"
             for sizes, name in self.globals.items()
         ]
         head = f"define i32 @{ENTRY}(ptr %addresses, ptr %workspace, ptr %context) nounwind {{"
@@ -243,17 +242,11 @@ class _EntryWriter:
             case Copy():
                 if step.nbytes:
                     to, source = self.address(step.destination), self.address(step.source)
-                    self.line(
-                        f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, "
-                        f"i64 {step.nbytes}, i1 false)"
-                    )
+                    self.line(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {step.nbytes}, i1 false)")
             case Fill():
                 if step.nbytes:
                     to = self.address(step.destination)
-                    self.line(
-                        f"call void @llvm.memset.p0.i64(ptr {to}, i8 {step.byte}, "
-                        f"i64 {step.nbytes}, i1 false)"
-                    )
+                    self.line(f"call void @llvm.memset.p0.i64(ptr {to}, i8 {step.byte}, i64 {step.nbytes}, i1 false)")
             case For():
                 self.for_loop(step)
             case While():
@@ -280,9 +273,7 @@ class _EntryWriter:
         chunk = products.chunk_of(step, tiles)
         self.task(symbol, buffers, "null", extent, chunk, step_work(step))
 
-    def task(
-        self, symbol: str, buffers: str, sizes: str, extent: int, chunk: int, work: int
-    ) -> None:
+    def task(self, symbol: str, buffers: str, sizes: str, extent: int, chunk: int, work: int) -> None:
         """Run a task here, or in chunks over the pool."""
         chunks = -(-extent // chunk)
         if chunks == 1 or not self.long:

@@ -14,8 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from jaxlite.backends.cpu.executable import Executable as NativeExecutable
-from jaxlite.backends.cpu.executable import compile_plan
+from jaxlite.backends.cpu.executable import Executable as NativeExecutable, compile_plan
 from jaxlite.backends.cpu.target import host_target
 from jaxlite.compiler.pipeline import compile_jaxpr
 from jaxlite.compiler.report import CompileReport
@@ -27,7 +26,6 @@ from jaxlite.core.primitive import Primitive
 from jaxlite.core.trace import Tracer
 from jaxlite.interpreters.eval import refuse_tracers
 from jaxlite.interpreters.stage import stage
-
 
 EAGER_PROGRAMS = 4096  # how many one-equation programs are kept; the oldest goes first
 
@@ -45,7 +43,9 @@ class Program:
         """The results for these operands, which have the types that the program was compiled for."""
         arrays = [x if type(x) is Array else _in_memory(x) for x in operands]
         results = self._run([x._address or x.address for x in arrays])
-        return [Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)]
+        return [
+            Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
+        ]
 
 
 def _in_memory(value: Any) -> Array:
@@ -88,14 +88,21 @@ class CpuRuntime:
         fma = config.contract_fma.value
         known = self._inner.get(closed, {})
         if fma not in known:
-            opened = ClosedJaxpr(closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars + closed.jaxpr.invars))
+            opened = ClosedJaxpr(
+                closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars + closed.jaxpr.invars)
+            )
             program = self.compile(opened, "call", ())
             self._inner.setdefault(closed, {})[fma] = program
             return program
         return known[fma]
 
     def _eager_program(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Program:
-        key = (primitive, tuple(avals), tuple([(k, _hashable(v)) for k, v in params.items()]), config.contract_fma.value)
+        key = (
+            primitive,
+            tuple(avals),
+            tuple([(k, _hashable(v)) for k, v in params.items()]),
+            config.contract_fma.value,
+        )
         program = self._eager.get(key)
         if program is None:
             results = primitive.multiple_results

@@ -61,9 +61,9 @@ def module_text(functions: Iterable[str]) -> str:
 
 def uses_blocks(kernel: Kernel) -> bool:
     """Whether an iteration of the parallel loop is a block's work rather than a thread's."""
-    return any(
-        isinstance(s, Loop) and s.vector and not s.parallel for s in statements(kernel.body)
-    ) or not any(isinstance(s, Loop) and s.parallel for s in kernel.body)
+    return any(isinstance(s, Loop) and s.vector and not s.parallel for s in statements(kernel.body)) or not any(
+        isinstance(s, Loop) and s.parallel for s in kernel.body
+    )
 
 
 @final
@@ -89,8 +89,7 @@ class _KernelEmitter:
     def parameters(self) -> list[str]:
         """The function's parameters."""
         buffers = [
-            f"{'const ' * (buffer.role == 'input')}{memory_type(buffer.dtype)}* "
-            f"{_name(buffer, number)}"
+            f"{'const ' * (buffer.role == 'input')}{memory_type(buffer.dtype)}* {_name(buffer, number)}"
             for number, buffer in enumerate(self.kernel.buffers)
             if buffer.role != "local"
         ]
@@ -208,11 +207,7 @@ class _KernelEmitter:
         for reduction in loop.reductions:
             for position, value in enumerate(reduction.carried):
                 identity = reduction.identities[position]
-                start = (
-                    constant(identity, identity.dtype)
-                    if spread
-                    else self.names[reduction.initial[position]]
-                )
+                start = constant(identity, identity.dtype) if spread else self.names[reduction.initial[position]]
                 name = self.fresh(value)
                 self.line(f"{register_type(value.dtype)} {name} = {start};")
                 self.names[reduction.results[position]] = name

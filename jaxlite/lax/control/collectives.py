@@ -34,7 +34,9 @@ def axis_size(axis_name: Any) -> int:
         return size
     if axis_name not in context.axis_sizes:
         known = ", ".join(map(repr, context.axis_sizes)) or "none"
-        raise NameError(f"unbound axis name: {axis_name}. The named axes in scope are: {known}.  Name one with jax.vmap(..., axis_name={axis_name!r}).")
+        raise NameError(
+            f"unbound axis name: {axis_name}. The named axes in scope are: {known}.  Name one with jax.vmap(..., axis_name={axis_name!r})."
+        )
     return context.axis_sizes[axis_name]
 
 
@@ -116,7 +118,9 @@ class Pmin(Collective):
         return _extremum_jvp(self, primals, tangents, params)
 
 
-def _extremum_jvp(primitive: Collective, primals: Any, tangents: Any, params: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def _extremum_jvp(
+    primitive: Collective, primals: Any, tangents: Any, params: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
     """The examples that attain the extremum share the tangent."""
     from jaxlite.lax.elementwise.comparison import eq
 
@@ -196,7 +200,9 @@ class AllToAll(Collective):
         (aval,), n = avals, axis_size(params["axis_name"])
         shape = list(aval.shape)
         if shape[params["split_axis"]] % n:
-            raise ValueError(f"all_to_all: axis {params['split_axis']} of shape {aval.shape} does not split over {n} examples.")
+            raise ValueError(
+                f"all_to_all: axis {params['split_axis']} of shape {aval.shape} does not split over {n} examples."
+            )
         shape[params["split_axis"]] //= n
         shape[params["concat_axis"]] *= n
         return (aval.update(shape=tuple(shape)),)
@@ -299,7 +305,9 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """Every example's ``x``, along a new axis (or, ``tiled``, along ``axis`` itself)."""
     axis_size(axis_name)
-    return tree_map(lambda v: all_gather_p.bind(operand_of(v), axis_name=axis_name, all_gather_dimension=axis, tiled=bool(tiled)), x)
+    return tree_map(
+        lambda v: all_gather_p.bind(operand_of(v), axis_name=axis_name, all_gather_dimension=axis, tiled=bool(tiled)), x
+    )
 
 
 def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
@@ -318,7 +326,9 @@ def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
     return ppermute(x, axis_name, [(s, d) for d, s in enumerate(perm)])
 
 
-def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
     """Exchanges parts of ``x``: splits ``split_axis`` over the named axis and joins what arrives along ``concat_axis``."""
     n = axis_size(axis_name)
 
@@ -328,7 +338,9 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axi
             return all_to_all_p.bind(value, axis_name=axis_name, split_axis=split_axis, concat_axis=concat_axis)
         shape = aval_of(value).shape
         if shape[split_axis] != n:
-            raise ValueError(f"all_to_all requires the size of the mapped axis {axis_name!r}, {n}, to equal x.shape[{split_axis}], {shape[split_axis]}.")
+            raise ValueError(
+                f"all_to_all requires the size of the mapped axis {axis_name!r}, {n}, to equal x.shape[{split_axis}], {shape[split_axis]}."
+            )
         value = move_axis(value, split_axis, concat_axis)
         shape = aval_of(value).shape
         merged = (*shape[:concat_axis], *shape[concat_axis:])
@@ -346,5 +358,3 @@ def axis_index(axis_name: Any) -> Any:
         here = axis_index_p.bind(axis_name=name)
         position = here if position is None else position * np.int32(size) + here
     return position
-
-

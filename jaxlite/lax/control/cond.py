@@ -156,7 +156,14 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     return _branch("switch", which, branches, operands)
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None, **kwargs: Any) -> Any:
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = None,
+    **kwargs: Any,
+) -> Any:
     """``true_fun(*operands)`` where the scalar ``pred`` holds, else ``false_fun(*operands)``; both give one type.
 
     >>> cond(True, lambda x: x + 1.0, lambda x: x, 2.0)
@@ -190,5 +197,3 @@ def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], oper
         describe_mismatch(name, functions, number, (first, trees[0]), (branch, tree))
     outs = cond_p.bind(which, *consts, *leaves, branches=tuple(branches))
     return trees[0].unflatten(outs)
-
-

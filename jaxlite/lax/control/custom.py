@@ -34,7 +34,9 @@ def callable_of(call: Flat | ClosedJaxpr) -> Flat:
     return call
 
 
-def _batched_flat(function: Flat, axis: AxisData, dims: Sequence[int | None], out_dims: list[int | None] | None) -> Flat:
+def _batched_flat(
+    function: Flat, axis: AxisData, dims: Sequence[int | None], out_dims: list[int | None] | None
+) -> Flat:
     """``function`` over a batch, every result batched along its first axis."""
 
     def whole(*values: Any) -> list[Any]:
@@ -110,7 +112,11 @@ class CustomVJPCall(_CustomCall):
         residuals, outs = params["fwd"](*primals[n:])
         avals = tuple(aval_of(o).to_tangent_aval() for o in outs)
         moved = custom_tangents_p.bind(
-            *residuals, *map(instantiate, tangents[n:]), bwd=params["bwd"], num_residuals=len(residuals), out_avals=avals
+            *residuals,
+            *map(instantiate, tangents[n:]),
+            bwd=params["bwd"],
+            num_residuals=len(residuals),
+            out_avals=avals,
         )
         from jaxlite.interpreters.zeros import has_tangent
 

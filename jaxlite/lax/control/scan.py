@@ -14,8 +14,8 @@ from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.interpreters.stage import closed_over_nothing, stage
-from jaxlite.interpreters.zeros import LinearOperand, Zero, add, instantiate, is_linear, zeros
 from jaxlite.interpreters.transpose import backward_pass
+from jaxlite.interpreters.zeros import LinearOperand, Zero, add, instantiate, is_linear, zeros
 from jaxlite.lax.control.trace_functions import debug_info, traced
 from jaxlite.lax.control.while_loop import check_carry, settle_carry
 from jaxlite.lax.convert import operand_of
@@ -200,14 +200,10 @@ class Scan(HigherOrder):
         consts, carry, xs = self._parts(operands, params)
         c_dims, k_dims, x_dims = self._parts(dims, params)
         # Inputs keep the loop's axis first, then the batch's.
-        moved_xs = [
-            x if d is None else _second(x, d) for x, d in zip(xs, x_dims, strict=True)
-        ]
+        moved_xs = [x if d is None else _second(x, d) for x, d in zip(xs, x_dims, strict=True)]
         placed = [*batch_first(consts, c_dims), *batch_where(carry, k_dims, k_mask, axis.size), *moved_xs]
         outs = self.bind(*placed, **{**params, "jaxpr": whole})
-        return outs, [
-            (0 if m else None) if i < nk else (1 if m else None) for i, m in enumerate(out)
-        ]
+        return outs, [(0 if m else None) if i < nk else (1 if m else None) for i, m in enumerate(out)]
 
 
 def _second(value: Any, dim: int) -> Any:
@@ -312,12 +308,16 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
             raise ValueError(f"scan: length must not be negative, got {steps}.")
         wrong = [f"xs{p} has length {n}" for p, n in sizes.items() if n != steps]
         if wrong:
-            raise ValueError(f"scan got `length` argument of {steps} which disagrees with leading axis sizes: {', '.join(wrong)}.")
+            raise ValueError(
+                f"scan got `length` argument of {steps} which disagrees with leading axis sizes: {', '.join(wrong)}."
+            )
         return steps
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"scan got values with different leading axis sizes: {', '.join(f'xs{p} has {n}' for p, n in sizes.items())}.")
+        raise ValueError(
+            f"scan got values with different leading axis sizes: {', '.join(f'xs{p} has {n}' for p, n in sizes.items())}."
+        )
     return next(iter(sizes.values()))
 
 
@@ -333,5 +333,3 @@ def _scan_in_python(f: Any, carry: Any, xs: Any, leaves: Any, tree: Any, length:
         carry, ys[i] = f(carry, tree.unflatten([index_in_dim(x, i, 0, keepdims=False) for x in leaves]))
     stacked = tree_map(lambda *column: concatenate([expand_dims(y, (0,)) for y in column], 0), *ys)
     return carry, stacked
-
-

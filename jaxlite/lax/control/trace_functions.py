@@ -118,7 +118,9 @@ def describe_mismatch(
     """``TypeError`` where two branches give results of different structure or types, with the difference."""
     (a, a_tree), (b, b_tree) = first, other
     labels = ("false_fun", "true_fun") if name == "cond" else ("branches[0]", f"branches[{number}]")
-    lines = [f"{l} is {getattr(f, '__name__', f)}" for l, f in zip(labels, (functions[0], functions[number]), strict=True)]
+    lines = [
+        f"{l} is {getattr(f, '__name__', f)}" for l, f in zip(labels, (functions[0], functions[number]), strict=True)
+    ]
     if a_tree != b_tree:
         raise TypeError(
             f"{name} branches must give results of one structure: {labels[0]} gives {a_tree}, {labels[1]} gives {b_tree} "

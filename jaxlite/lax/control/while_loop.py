@@ -172,7 +172,9 @@ def _freezing(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int, si
 while_p = While()
 
 
-def check_carry(name: str, what: str, tree: Any, before: Sequence[ShapedArray], out_tree: Any, after: Sequence[ShapedArray]) -> None:
+def check_carry(
+    name: str, what: str, tree: Any, before: Sequence[ShapedArray], out_tree: Any, after: Sequence[ShapedArray]
+) -> None:
     """``TypeError`` where the carry's structure or a leaf's type changes, with its path and both types."""
     if tree != out_tree:
         raise TypeError(
@@ -203,7 +205,9 @@ def settle_carry(
         avals = [aval_of(c) for c in carry]
         closed, out_tree, at = trace(avals)
         after = closed.out_avals[at : at + len(carry)]
-        if len(after) != len(carry) or all(a.weak_type <= b.weak_type or not a.weak_type for a, b in zip(avals, after, strict=True)):
+        if len(after) != len(carry) or all(
+            a.weak_type <= b.weak_type or not a.weak_type for a, b in zip(avals, after, strict=True)
+        ):
             return carry, closed, out_tree
         carry = [_strengthened(c, a, b) for c, a, b in zip(carry, avals, after, strict=True)]
     return carry, closed, out_tree
@@ -240,7 +244,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     avals = [aval_of(x) for x in leaves]
     check_carry("while_loop", "body_fun", tree, avals, out_tree, body.out_avals)
     cond, cond_tree = traced(cond_fun, single, avals, debug_info(cond_fun, (init_val,)))
-    if cond_tree.num_leaves != 1 or cond_tree.kind is not None or not dtypes.is_bool(cond.out_avals[0].dtype) or cond.out_avals[0].shape:
+    if (
+        cond_tree.num_leaves != 1
+        or cond_tree.kind is not None
+        or not dtypes.is_bool(cond.out_avals[0].dtype)
+        or cond.out_avals[0].shape
+    ):
         given = ", ".join(map(str, cond.out_avals))
         raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {given} in structure {cond_tree}.")
     cond, cond_consts = closed_over_nothing(cond)
@@ -258,7 +267,9 @@ def _while_in_python(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], A
     return value
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
     """``body_fun(i, value)`` for ``i`` from ``lower`` up to but not including ``upper``; fixed bounds become a ``scan``.
 
     >>> fori_loop(0, 4, lambda i, total: total + i, 0)
@@ -300,5 +311,3 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 def _index_dtype(lower: Any, upper: Any) -> Any:
     a, b = (aval_of(operand_of(x)) for x in (lower, upper))
     return dtypes.promote_types((a.dtype, a.weak_type), (b.dtype, b.weak_type))[0]
-
-

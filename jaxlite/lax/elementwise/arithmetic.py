@@ -157,11 +157,13 @@ class Rem(Elementwise):
 
     def partials(self, out: Any, x: Any, y: Any) -> Any:
         toward_zero = get("select_n").bind
+
         def quotient(t: Any) -> Any:
             ratio = div(x, y)
             floor, ceil = get("floor").bind(ratio), get("ceil").bind(ratio)
             whole = toward_zero(get("lt").bind(ratio, full_like(ratio, 0)), floor, ceil)
             return mul(neg(t), whole)
+
         return _identity, quotient
 
 
@@ -230,6 +232,7 @@ class Pow(Elementwise):
         select, eq, log = get("select_n").bind, get("eq").bind, get("log").bind
         convert = get("convert_element_type").bind
         dtype = aval_of(x).dtype
+
         def along_x(t: Any) -> Any:
             shape = aval_of(out).shape
             exponent = y if aval_of(y).dtype == dtype else convert(y, new_dtype=dtype, weak_type=False, sharding=None)
@@ -238,10 +241,12 @@ class Pow(Elementwise):
             lowered = select(is_zero, sub(exponent, full_like(exponent, 1)), full_like(exponent, 1))
             slope = mul(exponent, pow(to_shape(x, shape), lowered))
             return mul(to_shape(t, shape), select(is_zero, slope, full_like(slope, 0)))
+
         def along_y(t: Any) -> Any:
             base = to_shape(x, aval_of(out).shape)
             safe = select(eq(base, full_like(base, 0)), base, full_like(base, 1))
             return mul(to_shape(t, aval_of(out).shape), mul(log(safe), out))
+
         return along_x, (along_y if dtypes.is_float(aval_of(y).dtype) else None)
 
 
@@ -406,17 +411,17 @@ def rem(x: Any, y: Any) -> Any:
     return rem_p.bind(*operands_of(x, y))
 
 
-def max(x: Any, y: Any) -> Any:  # noqa: A001
+def max(x: Any, y: Any) -> Any:
     """Elementwise larger of two; NaN where either is."""
     return max_p.bind(*operands_of(x, y))
 
 
-def min(x: Any, y: Any) -> Any:  # noqa: A001
+def min(x: Any, y: Any) -> Any:
     """Elementwise smaller of two; NaN where either is."""
     return min_p.bind(*operands_of(x, y))
 
 
-def pow(x: Any, y: Any) -> Any:  # noqa: A001
+def pow(x: Any, y: Any) -> Any:
     """Elementwise ``x ** y``; a Python int ``y`` becomes repeated squaring."""
     if type(y) is int:
         return integer_pow(x, y)
@@ -435,7 +440,7 @@ def square(x: Any) -> Any:
     return square_p.bind(*operands_of(x))
 
 
-def abs(x: Any) -> Any:  # noqa: A001
+def abs(x: Any) -> Any:
     """Elementwise absolute value."""
     return abs_p.bind(*operands_of(x))
 

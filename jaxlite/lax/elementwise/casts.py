@@ -32,7 +32,9 @@ class ConvertElementType(Elementwise):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
         if dtypes.is_key(aval.dtype):
-            raise TypeError(f"Random keys of dtype {aval.dtype} do not convert to {params['new_dtype']}: use jax.random.key_data.")
+            raise TypeError(
+                f"Random keys of dtype {aval.dtype} do not convert to {params['new_dtype']}: use jax.random.key_data."
+            )
         return (ShapedArray(aval.shape, params["new_dtype"], params["weak_type"]),)
 
     def result_dtype(self, *operands: Any, **params: Any) -> Any:
@@ -81,7 +83,9 @@ class BitcastConvertType(Primitive):
         if old > new:
             return (ShapedArray((*aval.shape, old // new), params["new_dtype"]),)
         if not aval.shape or aval.shape[-1] * old != new:
-            raise ValueError(f"bitcast_convert_type from {aval} to {params['new_dtype'].name} needs a last axis of {new // old}.")
+            raise ValueError(
+                f"bitcast_convert_type from {aval} to {params['new_dtype'].name} needs a last axis of {new // old}."
+            )
         return (ShapedArray(aval.shape[:-1], params["new_dtype"]),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:

@@ -147,7 +147,7 @@ def ceil(x: Any) -> Any:
     return ceil_p.bind(*operands_of(x))
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """Elementwise nearest whole number; halves go away from zero, or to even."""
     return round_p.bind(*operands_of(x), rounding_method=RoundingMethod(rounding_method))
 

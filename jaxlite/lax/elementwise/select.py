@@ -39,7 +39,9 @@ class SelectN(Elementwise):
         check_same_dtypes(self, cases)
         shape = common_shape("select_n", cases) or which.shape
         if which.shape and which.shape != shape:
-            raise TypeError(f"select_n: which has shape {which.shape}, the cases have {shape}; give which no axes, or theirs.")
+            raise TypeError(
+                f"select_n: which has shape {which.shape}, the cases have {shape}; give which no axes, or theirs."
+            )
         return (ShapedArray(shape, cases[0].dtype, all(c.weak_type for c in cases)),)
 
     def result_dtype(self, *operands: Any, **params: Any) -> Any:
@@ -178,13 +180,15 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     return select_n(pred, on_false, on_true)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:  # noqa: A002
+def clamp(min: Any, x: Any, max: Any) -> Any:
     """Elementwise ``x`` held between ``min`` and ``max`` (each of the shape of ``x``, or a scalar)."""
     shape = aval_of(x).shape
     low, value, high = operands_of(min, x, max)
     for name, bound in (("min", low), ("max", high)):
         if aval_of(bound).shape not in ((), shape):
-            raise TypeError(f"clamp: {name} has shape {aval_of(bound).shape}; it must be a scalar or have the shape {shape} of x.")
+            raise TypeError(
+                f"clamp: {name} has shape {aval_of(bound).shape}; it must be a scalar or have the shape {shape} of x."
+            )
     return clamp_p.bind(low, value, high)
 
 
@@ -196,5 +200,3 @@ def stop_gradient(x: Any) -> Any:
         return stop_gradient_p.bind(*operands_of(leaf)) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf
 
     return tree_map(stop, x)
-
-

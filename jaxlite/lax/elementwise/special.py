@@ -7,7 +7,6 @@ from typing import Any, final
 
 import numpy as np
 
-
 from jaxlite.core.errors import NonDifferentiableError
 from jaxlite.core.primitive import Sample
 from jaxlite.lax.convert import full_like, operands_of
@@ -61,7 +60,9 @@ class Lgamma(Mapped):
 class Digamma(Mapped):
     name, opcode, accepts = "digamma", "digamma", "f"
     samples = (Sample(((3, 5),), low=0.3, high=6.0),)
-    function = staticmethod(lambda x: np.where(x == 0, np.nan, special("digamma", x)))  # a pole without a side, as JAX has it
+    function = staticmethod(
+        lambda x: np.where(x == 0, np.nan, special("digamma", x))
+    )  # a pole without a side, as JAX has it
 
     def partials(self, out: Any, x: Any) -> Any:
         raise NonDifferentiableError(

@@ -75,8 +75,10 @@ class Atan2(Mapped):
     def partials(self, out: Any, x: Any, y: Any) -> Any:
         def along_x(t: Any) -> Any:
             return mul(t, div(y, add(square(x), square(y))))
+
         def along_y(t: Any) -> Any:
             return mul(t, div(neg(x), add(square(x), square(y))))
+
         return along_x, along_y
 
 

@@ -26,7 +26,9 @@ _STARTS = ("float32", "int32", "int32")
 
 def _check_starts(name: str, shape: tuple[int, ...], window: tuple[int, ...], starts: Sequence[ShapedArray]) -> None:
     if len(starts) != len(shape) or len(window) != len(shape):
-        raise TypeError(f"{name}: an operand of shape {shape} takes {len(shape)} start indices and sizes, got {len(starts)} and sizes {window}.")
+        raise TypeError(
+            f"{name}: an operand of shape {shape} takes {len(shape)} start indices and sizes, got {len(starts)} and sizes {window}."
+        )
     if any(w > n or w < 0 for w, n in zip(window, shape, strict=True)):
         raise TypeError(f"{name}: sizes {window} must be at most the operand's shape {shape}.")
     if any(s.shape or not dtypes.is_integer(s.dtype) for s in starts):
@@ -35,8 +37,7 @@ def _check_starts(name: str, shape: tuple[int, ...], window: tuple[int, ...], st
 
 def _clamped(e: Any, starts: Sequence[Any], shape: Sequence[int], window: Sequence[int]) -> list[Any]:
     return [
-        e.max(e.min(e.convert(s, np.dtype(np.int64)), n - w), 0)
-        for s, n, w in zip(starts, shape, window, strict=True)
+        e.max(e.min(e.convert(s, np.dtype(np.int64)), n - w), 0) for s, n, w in zip(starts, shape, window, strict=True)
     ]
 
 
@@ -119,7 +120,9 @@ class DynamicUpdateSlice(Primitive):
         operand, update, *starts = avals
         _check_starts(self.name, operand.shape, update.shape, starts)
         if operand.dtype != update.dtype:
-            raise TypeError(f"dynamic_update_slice requires operand and update of one dtype, got {operand.dtype.name} and {update.dtype.name}.")
+            raise TypeError(
+                f"dynamic_update_slice requires operand and update of one dtype, got {operand.dtype.name} and {update.dtype.name}."
+            )
         return (ShapedArray(operand.shape, operand.dtype, operand.weak_type and update.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -185,8 +188,14 @@ def _starts(operand: Any, start_indices: Any, allow_negative_indices: Any = True
     """Start indices as scalars, negative ones counted from the end."""
     shape = aval_of(operand).shape
     if not isinstance(start_indices, (tuple, list)):
-        start_indices = [start_indices[i] for i in range(len(shape))] if len(shape) or aval_of(start_indices).shape else []
-    allowed = allow_negative_indices if isinstance(allow_negative_indices, (tuple, list)) else [allow_negative_indices] * len(start_indices)
+        start_indices = (
+            [start_indices[i] for i in range(len(shape))] if len(shape) or aval_of(start_indices).shape else []
+        )
+    allowed = (
+        allow_negative_indices
+        if isinstance(allow_negative_indices, (tuple, list))
+        else [allow_negative_indices] * len(start_indices)
+    )
     if len(start_indices) != len(shape):
         raise TypeError(f"an operand of shape {shape} takes {len(shape)} start indices, got {len(start_indices)}.")
     from jaxlite.lax.elementwise.arithmetic import add
@@ -222,7 +231,9 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *, allow
     return dynamic_update_slice_p.bind(operand, update, *starts) if starts else update
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True) -> Any:
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Any:
     """:func:`dynamic_slice` along one axis."""
     shape = aval_of(operand).shape
     axis = operator.index(axis) % len(shape)
@@ -231,7 +242,9 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True) -> Any:
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Any:
     """One entry along ``axis``, which stays as an axis of length 1 unless ``keepdims`` is False."""
     from jaxlite.lax.layout.shaping import squeeze
 
@@ -239,7 +252,9 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     return part if keepdims else squeeze(part, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True) -> Any:
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """:func:`dynamic_update_slice` along one axis."""
     shape = aval_of(operand).shape
     starts: list[Any] = [0] * len(shape)
@@ -247,7 +262,9 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True) -> Any:
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """``operand`` with one entry along ``axis`` replaced by ``update``."""
     from jaxlite.lax.layout.shaping import expand_dims
 

@@ -62,10 +62,14 @@ class Gather(Primitive):
         if len(window) != operand.ndim or any(not 0 <= w <= s for w, s in zip(window, operand.shape, strict=True)):
             raise TypeError(f"gather: slice_sizes {window} must be between 0 and the operand's shape {operand.shape}.")
         if indices.ndim < 1 or indices.shape[-1] != len(n.start_index_map):
-            raise TypeError(f"gather: the last axis of the indices, of shape {indices.shape}, must have one entry for each of start_index_map {n.start_index_map}.")
+            raise TypeError(
+                f"gather: the last axis of the indices, of shape {indices.shape}, must have one entry for each of start_index_map {n.start_index_map}."
+            )
         kept = [w for d, w in enumerate(window) if d not in n.collapsed_slice_dims and d not in n.operand_batching_dims]
         if len(kept) != len(n.offset_dims):
-            raise TypeError(f"gather: offset_dims {n.offset_dims} must name one axis for each of the window's {len(kept)}.")
+            raise TypeError(
+                f"gather: offset_dims {n.offset_dims} must name one axis for each of the window's {len(kept)}."
+            )
         offsets, batch = iter(kept), iter(indices.shape[:-1])
         rank = len(kept) + indices.ndim - 1
         shape = tuple(next(offsets) if d in n.offset_dims else next(batch) for d in range(rank))
@@ -118,7 +122,10 @@ class Gather(Primitive):
         n, window = params["dimension_numbers"], params["slice_sizes"]
         if dims[0] is not None:
             operand = move_axis(operand, dims[0], 0)
-            up = {k: tuple(d + 1 for d in getattr(n, k)) for k in ("collapsed_slice_dims", "start_index_map", "operand_batching_dims")}
+            up = {
+                k: tuple(d + 1 for d in getattr(n, k))
+                for k in ("collapsed_slice_dims", "start_index_map", "operand_batching_dims")
+            }
             n = n._replace(**up)
         if dims[1] is None:  # the batch is one more axis of the window, the first of the result
             n = n._replace(offset_dims=(0, *(d + 1 for d in n.offset_dims)))
@@ -163,5 +170,3 @@ def gather(
         mode=GatherScatterMode.from_any(mode), fill_value=fill_value,
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
     )  # fmt: skip
-
-

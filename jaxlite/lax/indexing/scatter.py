@@ -58,17 +58,27 @@ class Scatter(Primitive):
         if not dtypes.is_integer(indices.dtype):
             raise ValueError(f"Scatter indices must be integers, got {indices.dtype.name}.")
         if operand.dtype != updates.dtype:
-            raise TypeError(f"{self.name} requires operand and updates of one dtype, got {operand.dtype.name} and {updates.dtype.name}.")
+            raise TypeError(
+                f"{self.name} requires operand and updates of one dtype, got {operand.dtype.name} and {updates.dtype.name}."
+            )
         if indices.ndim < 1 or indices.shape[-1] != len(n.scatter_dims_to_operand_dims):
-            raise TypeError(f"{self.name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each of {n.scatter_dims_to_operand_dims}.")
+            raise TypeError(
+                f"{self.name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each of {n.scatter_dims_to_operand_dims}."
+            )
         axes = window_axes(n.as_gather(), operand.ndim)
         if len(axes) != len(n.update_window_dims) or updates.ndim != len(axes) + indices.ndim - 1:
-            raise TypeError(f"{self.name}: updates of shape {updates.shape} must have {len(axes) + indices.ndim - 1} axes, {len(axes)} of them in update_window_dims {n.update_window_dims}.")
+            raise TypeError(
+                f"{self.name}: updates of shape {updates.shape} must have {len(axes) + indices.ndim - 1} axes, {len(axes)} of them in update_window_dims {n.update_window_dims}."
+            )
         if any(updates.shape[d] > operand.shape[a] for a, d in zip(axes, n.update_window_dims, strict=True)):
-            raise TypeError(f"{self.name}: windows of updates of shape {updates.shape} are larger than the operand, of shape {operand.shape}.")
+            raise TypeError(
+                f"{self.name}: windows of updates of shape {updates.shape} are larger than the operand, of shape {operand.shape}."
+            )
         batch = tuple(s for d, s in enumerate(updates.shape) if d not in n.update_window_dims)
         if batch != indices.shape[:-1]:
-            raise TypeError(f"{self.name}: updates of shape {updates.shape} do not fit indices of shape {indices.shape}.")
+            raise TypeError(
+                f"{self.name}: updates of shape {updates.shape} do not fit indices of shape {indices.shape}."
+            )
         return (ShapedArray(operand.shape, operand.dtype, operand.weak_type),)
 
     @staticmethod
@@ -266,31 +276,76 @@ def _bind(primitive: Scatter, operand: Any, indices: Any, updates: Any, numbers:
     )  # fmt: skip
 
 
-def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Any:
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """``operand`` with windows of ``updates`` put at ``scatter_indices``; the last of several for one place stands."""
     options = {"mode": mode, "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
     return _bind(scatter_p, operand, scatter_indices, updates, dimension_numbers, options)
 
 
-def scatter_add(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Any:
+def scatter_add(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """``operand`` with ``updates`` added at ``scatter_indices``."""
     options = {"mode": mode, "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
     return _bind(scatter_add_p, operand, scatter_indices, updates, dimension_numbers, options)
 
 
-def scatter_mul(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Any:
+def scatter_mul(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """``operand`` multiplied by ``updates`` at ``scatter_indices``."""
     options = {"mode": mode, "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
     return _bind(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, options)
 
 
-def scatter_min(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Any:
+def scatter_min(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """The smaller of ``operand`` and ``updates`` at ``scatter_indices``."""
     options = {"mode": mode, "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
     return _bind(scatter_min_p, operand, scatter_indices, updates, dimension_numbers, options)
 
 
-def scatter_max(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Any:
+def scatter_max(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """The larger of ``operand`` and ``updates`` at ``scatter_indices``."""
     options = {"mode": mode, "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
     return _bind(scatter_max_p, operand, scatter_indices, updates, dimension_numbers, options)

@@ -33,10 +33,14 @@ class BroadcastInDim(Layout):
         (aval,) = avals
         shape, dims = params["shape"], params["broadcast_dimensions"]
         if len(dims) != aval.ndim or any(b <= a for a, b in zip(dims, dims[1:], strict=False)):
-            raise TypeError(f"broadcast_in_dim: broadcast_dimensions {dims} must be increasing, one for each of {aval.ndim} axes.")
+            raise TypeError(
+                f"broadcast_in_dim: broadcast_dimensions {dims} must be increasing, one for each of {aval.ndim} axes."
+            )
         for d, n in zip(dims, aval.shape, strict=True):
             if not 0 <= d < len(shape) or n not in (1, shape[d]):
-                raise TypeError(f"broadcast_in_dim: operand of shape {aval.shape} does not broadcast to {shape} along {dims}.")
+                raise TypeError(
+                    f"broadcast_in_dim: operand of shape {aval.shape} does not broadcast to {shape} along {dims}."
+                )
         return (ShapedArray(tuple(shape), aval.dtype, aval.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -76,7 +80,9 @@ def matching_groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[i
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(old) or j < len(new):
-        left, right = ([i], [j]) if i < len(old) and j < len(new) else (list(range(i, len(old))), list(range(j, len(new))))
+        left, right = (
+            ([i], [j]) if i < len(old) and j < len(new) else (list(range(i, len(old))), list(range(j, len(new))))
+        )
         if i < len(old) and j < len(new):
             a, b, i, j = old[i], new[j], i + 1, j + 1
             while a != b:
@@ -126,7 +132,9 @@ class Reshape(Layout):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
         if math.prod(params["new_sizes"]) != aval.size:
-            raise TypeError(f"reshape total size must be unchanged, got new_sizes {params['new_sizes']} (product {math.prod(params['new_sizes'])}) for shape {aval.shape} (product {aval.size}).")
+            raise TypeError(
+                f"reshape total size must be unchanged, got new_sizes {params['new_sizes']} (product {math.prod(params['new_sizes'])}) for shape {aval.shape} (product {aval.size})."
+            )
         return (ShapedArray(tuple(params["new_sizes"]), aval.dtype, aval.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -166,7 +174,9 @@ class Transpose(Layout):
         (aval,) = avals
         permutation = params["permutation"]
         if sorted(permutation) != list(range(aval.ndim)):
-            raise TypeError(f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {aval.shape}.")
+            raise TypeError(
+                f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {aval.shape}."
+            )
         return (ShapedArray(tuple(aval.shape[p] for p in permutation), aval.dtype, aval.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -203,7 +213,9 @@ class Squeeze(Layout):
         (aval,) = avals
         dims = params["dimensions"]
         if any(not 0 <= d < aval.ndim or aval.shape[d] != 1 for d in dims):
-            raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape={aval.shape} and dimensions={dims}")
+            raise ValueError(
+                f"cannot select an axis to squeeze out which has size not equal to one, got shape={aval.shape} and dimensions={dims}"
+            )
         return (ShapedArray(tuple(n for d, n in enumerate(aval.shape) if d not in dims), aval.dtype, aval.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -325,7 +337,9 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
     rank = len(shape) + len(tuple(dimensions))
     dims = sorted(d + rank if d < 0 else d for d in map(operator.index, dimensions))
     if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
-        raise ValueError(f"expand_dims: axes {tuple(dimensions)} do not fit a result of {rank} axes: each once, from {-rank} to {rank - 1}.")
+        raise ValueError(
+            f"expand_dims: axes {tuple(dimensions)} do not fit a result of {rank} axes: each once, from {-rank} to {rank - 1}."
+        )
     for d in dims:
         shape.insert(d, 1)
     return broadcast_in_dim(array, shape, [d for d in range(rank) if d not in dims])

@@ -11,7 +11,7 @@ import numpy as np
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis, place_axis
-from jaxlite.interpreters.zeros import Zero, instantiate, is_linear
+from jaxlite.interpreters.zeros import instantiate, is_linear
 from jaxlite.lax.convert import constant, operand_of, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, neg
 from jaxlite.lax.families.layout import Layout
@@ -35,11 +35,15 @@ class Slice(Layout):
         starts, limits = params["start_indices"], params["limit_indices"]
         strides = params["strides"] or (1,) * aval.ndim
         if not len(starts) == len(limits) == len(strides) == aval.ndim:
-            raise TypeError(f"slice: start_indices {starts}, limit_indices {limits} and strides {params['strides']} must have one entry for each of {aval.ndim} axes.")
+            raise TypeError(
+                f"slice: start_indices {starts}, limit_indices {limits} and strides {params['strides']} must have one entry for each of {aval.ndim} axes."
+            )
         shape = []
         for start, limit, stride, n in zip(starts, limits, strides, aval.shape, strict=True):
             if not 0 <= start <= limit <= n or stride < 1:
-                raise TypeError(f"slice: start_indices {starts}, limit_indices {limits}, strides {strides} do not fit shape {aval.shape}: each needs 0 <= start <= limit <= length, stride >= 1.")
+                raise TypeError(
+                    f"slice: start_indices {starts}, limit_indices {limits}, strides {strides} do not fit shape {aval.shape}: each needs 0 <= start <= limit <= length, stride >= 1."
+                )
             shape.append(-(-(limit - start) // stride))
         return (ShapedArray(tuple(shape), aval.dtype, aval.weak_type),)
 
@@ -97,10 +101,15 @@ class Pad(Layout):
         if value.shape or value.dtype != aval.dtype:
             raise TypeError(f"pad: the padding value must be a scalar of dtype {aval.dtype.name}, got {value}.")
         if len(config) != aval.ndim:
-            raise TypeError(f"length of padding_config must equal the number of axes of operand, got padding_config {config} for operand shape {aval.shape}.")
+            raise TypeError(
+                f"length of padding_config must equal the number of axes of operand, got padding_config {config} for operand shape {aval.shape}."
+            )
         if any(interior < 0 for _, _, interior in config):
             raise TypeError(f"interior padding in padding_config must be nonnegative, got padding_config {config}.")
-        shape = tuple(low + high + max(n + (n - 1) * interior, 0) for n, (low, high, interior) in zip(aval.shape, config, strict=True))
+        shape = tuple(
+            low + high + max(n + (n - 1) * interior, 0)
+            for n, (low, high, interior) in zip(aval.shape, config, strict=True)
+        )
         if any(n < 0 for n in shape):
             raise TypeError(f"pad: padding_config {config} cuts more than shape {aval.shape} has.")
         return (ShapedArray(shape, aval.dtype, aval.weak_type and value.weak_type),)
@@ -108,10 +117,14 @@ class Pad(Layout):
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         x, value = arrays
         config = params["padding_config"]
-        spread = np.full([max(n + (n - 1) * i, 0) for n, (_, _, i) in zip(x.shape, config, strict=True)], value, x.dtype)
+        spread = np.full(
+            [max(n + (n - 1) * i, 0) for n, (_, _, i) in zip(x.shape, config, strict=True)], value, x.dtype
+        )
         spread[tuple(slice(None, None, i + 1) for _, _, i in config)] = x
         spread = np.pad(spread, [(max(low, 0), max(high, 0)) for low, high, _ in config], constant_values=value)
-        cut = tuple(slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(spread.shape, config, strict=True))
+        cut = tuple(
+            slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(spread.shape, config, strict=True)
+        )
         return (spread[cut],)
 
     def element(
@@ -180,11 +193,17 @@ class Concatenate(Layout):
         d = params["dimension"]
         shapes = [a.shape for a in avals]
         if not avals or any(len(s) != len(shapes[0]) for s in shapes) or not 0 <= d < len(shapes[0]):
-            raise TypeError(f"Cannot concatenate arrays of shapes {shapes} along dimension {d}: they need the same number of axes, and that dimension.")
+            raise TypeError(
+                f"Cannot concatenate arrays of shapes {shapes} along dimension {d}: they need the same number of axes, and that dimension."
+            )
         if any(s[:d] + s[d + 1 :] != shapes[0][:d] + shapes[0][d + 1 :] for s in shapes):
-            raise TypeError(f"Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: concatenating along dimension {d} for shapes {', '.join(map(str, shapes))}.")
+            raise TypeError(
+                f"Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: concatenating along dimension {d} for shapes {', '.join(map(str, shapes))}."
+            )
         if any(a.dtype != avals[0].dtype for a in avals):
-            raise TypeError(f"concatenate requires arguments to have the same dtypes, got {', '.join(a.dtype.name for a in avals)}.")
+            raise TypeError(
+                f"concatenate requires arguments to have the same dtypes, got {', '.join(a.dtype.name for a in avals)}."
+            )
         shape = list(shapes[0])
         shape[d] = sum(s[d] for s in shapes)
         return (ShapedArray(tuple(shape), avals[0].dtype, all(a.weak_type for a in avals)),)
@@ -286,7 +305,11 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """``operand[start:limit:stride]`` along one axis; negative bounds count from the end."""
     shape = aval_of(operand).shape
     axis = operator.index(axis) % len(shape)
-    start, limit, step = slice(start_index, limit_index).indices(shape[axis])[0], slice(start_index, limit_index).indices(shape[axis])[1], operator.index(stride)
+    start, limit, step = (
+        slice(start_index, limit_index).indices(shape[axis])[0],
+        slice(start_index, limit_index).indices(shape[axis])[1],
+        operator.index(stride),
+    )
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], steps[axis] = start, max(start, limit), step
     return slice_(operand, starts, limits, steps)

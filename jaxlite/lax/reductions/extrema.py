@@ -145,9 +145,7 @@ class ArgExtremum(Primitive):
 
     family: ClassVar[str] = "arg_reduction"
     accepts: ClassVar[str] = "biuf"
-    samples = tuple(
-        Sample(((3, 5),), {"axes": (d,), "index_dtype": dtypes.as_dtype("int32")}) for d in (0, 1)
-    )
+    samples = tuple(Sample(((3, 5),), {"axes": (d,), "index_dtype": dtypes.as_dtype("int32")}) for d in (0, 1))
 
     @abstractmethod
     def wins(self, e: Any, a: Any, b: Any) -> Any:

@@ -44,14 +44,16 @@ class ReduceSum(Reduction):
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         shape = operands[0].aval.shape
         kept = tuple(d for d in range(len(shape)) if d not in params["axes"])
-        return [
-            get("broadcast_in_dim").bind(cotangents[0], shape=shape, broadcast_dimensions=kept, sharding=None)
-        ]
+        return [get("broadcast_in_dim").bind(cotangents[0], shape=shape, broadcast_dimensions=kept, sharding=None)]
 
 
 @final
 class ReduceProd(Reduction):
-    name, accepts, samples = "reduce_prod", "iuf", tuple(Sample(s.shapes, {"axes": s.params["axes"]}, low=0.5) for s in SAMPLES)
+    name, accepts, samples = (
+        "reduce_prod",
+        "iuf",
+        tuple(Sample(s.shapes, {"axes": s.params["axes"]}, low=0.5) for s in SAMPLES),
+    )
 
     def identity(self, dtype: Any) -> Any:
         return dtype.type(1)
