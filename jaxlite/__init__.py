@@ -1,4 +1,5 @@
-"""jaxlite: JAX's idea, readable: composable transformations of NumPy programs, and a compiler that can be seen through."""
+"""jaxlite: JAX's idea, readable: composable transformations of NumPy programs, and a compiler that can be seen
+through."""
 
 from typing import Any as _Any
 

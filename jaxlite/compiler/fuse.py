@@ -11,7 +11,7 @@ In: a simplified jaxpr.  Out: :class:`Group` objects in an order that respects w
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from jaxlite.compiler.groups import Group, Shape, is_row_shape, operand_vars
 from jaxlite.compiler.report import Decision
@@ -295,7 +295,8 @@ class _Fuser:
                     group.outputs.append(var)
 
     def _write_inlined_results(self) -> None:
-        """Layout results that must lie in memory (of the program, or operands of steps that are no kernels) get kernels."""
+        """Layout results that must lie in memory (of the program, or operands of steps that are no kernels) get
+        kernels."""
         wanted: dict[Var, None] = {}
         for atom in self.jaxpr.outvars:
             if isinstance(atom, Var):
@@ -352,5 +353,5 @@ def _can_be_rows(group: Group, domain: Shape, rank: int) -> bool:
     return group.kind == "map" and group.domain == domain
 
 
-def _bytes(atom: Var | Literal) -> int:
+def _bytes(atom: Any) -> int:
     return int(atom.aval.nbytes)

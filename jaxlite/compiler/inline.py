@@ -52,9 +52,9 @@ class _Inliner:
             self.constvars.append(new)
             self.consts.append(value)
         self.copy(body, inner)
-        for var, atom in zip(eqn.outvars, body.jaxpr.outvars, strict=True):
-            if isinstance(var, Var):
-                env[var] = _read(atom, inner)
+        for out, atom in zip(eqn.outvars, body.jaxpr.outvars, strict=True):
+            if isinstance(out, Var):
+                env[out] = _read(atom, inner)
         name = str(eqn.params.get("name", ""))
         self.decisions.append(
             Decision(

@@ -282,7 +282,8 @@ def _operand_needs_index(fold: JaxprEqn, makers: dict[Var, JaxprEqn]) -> bool:
 
 
 def chunk_count(n: int, target: int = CHUNK) -> int:
-    """In how many equal parts ``n`` elements are folded: a divisor of ``n`` near ``n / target``, else 1 part a target."""
+    """In how many equal parts ``n`` elements are folded: a divisor of ``n`` near ``n / target``, else 1 part a
+    target."""
     wanted = max(n // target, 1)
     for distance in range(wanted):
         for count in (wanted + distance, wanted - distance):

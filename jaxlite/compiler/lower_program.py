@@ -207,7 +207,8 @@ class _Block:
         reference = self.place(atom)
         if not form.in_place:
             reference = self._transposed(atom, form.order)
-        # In memory: (free, contracted), or its transpose.  The product reads left as (free, contracted), right as (contracted, free).
+        # In memory: (free, contracted), or its transpose.  The product reads left as (free, contracted), right as
+        # (contracted, free).
         transposed = form.transposed != right
         leading = rows if transposed else columns
         return MatrixOperand(reference, max(leading, 1), rows * columns, transposed)

@@ -107,7 +107,8 @@ class CompileReport:
             lines += [f"    {d.text()}" for d in record.decisions]
         for kernel in self.kernels:
             lines.append(
-                f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes {kernel.writes_bytes:,} B"
+                f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes "
+                f"{kernel.writes_bytes:,} B"
             )
             lines += [f"    {equation}" for equation in kernel.equations]
         if self.host_calls:

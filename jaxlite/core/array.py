@@ -133,7 +133,8 @@ class Array:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if dtypes.is_key(self.aval.dtype):
             raise TypeError(
-                "JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use jax.random.key_data(arr) if you wish to extract the underlying integer array."
+                "JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use "
+                "jax.random.key_data(arr) if you wish to extract the underlying integer array."
             )
         view = self.view
         if copy or (dtype is not None and np.dtype(dtype) != view.dtype):
@@ -147,7 +148,8 @@ class Array:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
                 if self.aval.size
-                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
             )
         return bool(self.view.reshape(())[()])
 
@@ -201,7 +203,7 @@ class Array:
         return self.view.__dlpack_device__()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self.__array__())
+        return self.__array__().data
 
     def block_until_ready(self) -> Array:
         """Itself: results are there when a call returns."""
@@ -244,9 +246,10 @@ def _view_of(address: int, owner: Any, aval: ShapedArray) -> np.ndarray[Any, Any
     dtype = dtypes.physical(aval.dtype)
     if aval.size == 0:
         return np.zeros(aval.shape, dtype)
-    memory = (ctypes.c_byte * aval.nbytes).from_address(address)
+    memory: Any = (ctypes.c_byte * aval.nbytes).from_address(address)
     memory._owner = owner  # keeps the block alive as long as the view's buffer lives
-    return np.frombuffer(memory, dtype).reshape(aval.shape)
+    view: np.ndarray[Any, Any] = np.frombuffer(memory, dtype).reshape(aval.shape)
+    return view
 
 
 def _rebuild(view: np.ndarray[Any, Any], dtype: Any, weak_type: bool) -> Array:
@@ -260,7 +263,8 @@ def from_numpy(view: np.ndarray[Any, Any], weak_type: bool = False) -> Array:
 
 
 def to_array(value: Any, dtype: Any = None) -> Array:
-    """An ``Array`` with a copy of a NumPy value's or a Python scalar's elements, 64-bit types halved while they are off."""
+    """An ``Array`` with a copy of a NumPy value's or a Python scalar's elements, 64-bit types halved while they are
+    off."""
     if isinstance(value, Array) and dtype is None:
         return value
     scalar = dtypes.PYTHON_SCALARS.get(type(value))

@@ -18,7 +18,8 @@ from jaxlite.core.errors import TypePromotionError
 def _bfloat16() -> np.dtype[Any]:
     import ml_dtypes  # costs more than everything else here together: only when first needed
 
-    return np.dtype(ml_dtypes.bfloat16)
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype
 
 
 @final

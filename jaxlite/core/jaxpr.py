@@ -202,7 +202,7 @@ def check(jaxpr: Jaxpr) -> None:
         _use(atom, bound, None)
 
 
-def _define(var: Var, bound: set[Var]) -> None:
+def _define(var: Any, bound: set[Var]) -> None:
     if var in bound:
         raise TypeError(f"A variable of type {var.aval.short()} is bound twice.")
     bound.add(var)

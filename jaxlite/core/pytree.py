@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, final
 
-Flatten = Callable[[Any], tuple[Iterable[Any], Hashable]]
+Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, Sequence[Any]], Any]
 
 
@@ -410,7 +410,8 @@ def register_pytree_node(
     unflatten_func: Unflatten,
     flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Makes ``nodetype`` a node: ``flatten_func(x)`` gives (children, data), ``unflatten_func(data, children)`` x again."""
+    """Makes ``nodetype`` a node: ``flatten_func(x)`` gives (children, data), ``unflatten_func(data, children)`` x
+    again."""
     keys = _flat_index_keys
     if flatten_with_keys_func is not None:
 
@@ -493,7 +494,8 @@ def register_static(cls: type) -> type:
 
 
 def broadcast_prefix(prefix: Any, tree: Any, what: str, is_leaf: IsLeaf = None) -> list[Any]:
-    """One entry of ``prefix`` for each leaf of ``tree``; None counts as an entry.  ``ValueError`` says where they part."""
+    """One entry of ``prefix`` for each leaf of ``tree``; None counts as an entry.  ``ValueError`` says where they
+    part."""
 
     def leaf(x: Any) -> bool:
         return x is None or (is_leaf is not None and is_leaf(x))

@@ -181,8 +181,10 @@ def escaped_message(tracer: Tracer) -> str:
     """The message for a tracer used after its transformation ended."""
     origin = tracer.describe()
     return (
-        f"Encountered an unexpected tracer: a traced array of type {tracer.aval} was used after the function that it was made "
-        f"in had returned.{chr(10) + origin if origin else ''}\nReturn the value from the transformed function instead of "
+        f"Encountered an unexpected tracer: a traced array of type {tracer.aval} was used after "
+        "the function that it was made "
+        f"in had returned.{chr(10) + origin if origin else ''}\nReturn the value from the "
+        "transformed function instead of "
         "keeping it in a global, an attribute, a list or a closure."
     )
 

@@ -104,7 +104,8 @@ def _recorded(value: Any, trace: StageTrace) -> StageTracer:
 def linearize(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool], parent: Trace | None
 ) -> tuple[list[Any], ClosedJaxpr, list[bool]]:
-    """Results at ``primals``, the linear map from the active tangents to the results' non-zero ones, and which those are."""
+    """Results at ``primals``, the linear map from the active tangents to the results' non-zero ones, and which those
+    are."""
     tangents = StageTrace()
     trace = LinearizeTrace(parent, tangents)
     arguments = [

@@ -133,7 +133,7 @@ from jaxlite.lax.layout.slicing import (
     concatenate as concatenate,
     index_in_dim as index_in_dim,
     pad as pad,
-    slice_ as slice,
+    slice as slice,
     slice_in_dim as slice_in_dim,
     split as split,
 )

@@ -171,7 +171,8 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """The product over contracted axes: ``dimension_numbers`` is ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)).
+    """The product over contracted axes: ``dimension_numbers`` is ((lhs_contract, rhs_contract), (lhs_batch,
+    rhs_batch)).
 
     >>> import jaxlite.numpy as jnp
     >>> dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape

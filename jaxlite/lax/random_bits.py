@@ -1,6 +1,7 @@
 """What random numbers are made of: the Threefry hash, and typed keys taken apart and put together.
 
-A key is two words of 32 bits.  ``threefry2x32`` follows Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
+A key is two words of 32 bits.  ``threefry2x32`` follows Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+easy
 as 1, 2, 3" (SC 2011), with 20 rounds.
 """
 

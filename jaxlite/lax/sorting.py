@@ -77,7 +77,8 @@ sort_p = Sort()
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """``operand`` (an array, or a sequence sorted together by its first ``num_keys`` arrays) sorted along ``dimension``."""
+    """``operand`` (an array, or a sequence sorted together by its first ``num_keys`` arrays) sorted along
+    ``dimension``."""
     several = isinstance(operand, (tuple, list))
     values = [operand_of(o) for o in (operand if several else [operand])]
     if not values:

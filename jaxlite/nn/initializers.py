@@ -86,7 +86,8 @@ def variance_scaling(
     scale: Any, mode: str, distribution: str, in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (),
     dtype: Any = None,
 ) -> Initializer:  # fmt: skip
-    """Values of variance ``scale`` divided by the number of inputs ("fan_in"), outputs, their mean or geometric mean."""
+    """Values of variance ``scale`` divided by the number of inputs ("fan_in"), outputs, their mean or geometric
+    mean."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         wanted = _float(dtype)

@@ -1,4 +1,5 @@
-"""Products that contract axes: ``matmul``, ``dot``, ``tensordot``, ``inner``, ``outer``, ``kron``, on ``dot_general``."""
+"""Products that contract axes: ``matmul``, ``dot``, ``tensordot``, ``inner``, ``outer``, ``kron``, on
+``dot_general``."""
 
 from __future__ import annotations
 

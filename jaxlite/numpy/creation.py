@@ -1,4 +1,5 @@
-"""Making arrays: from values (``array``, ``asarray``), of one value (``zeros``, ``full``), like others, and identities."""
+"""Making arrays: from values (``array``, ``asarray``), of one value (``zeros``, ``full``), like others, and
+identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Questions about dtypes: ``result_type``, ``promote_types``, ``issubdtype``, ``isdtype``, ``can_cast``, ``finfo``, ``iinfo``."""
+"""Questions about dtypes: ``result_type``, ``promote_types``, ``issubdtype``, ``isdtype``, ``can_cast``, ``finfo``,
+``iinfo``."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def einsum(
         right, left = terms.pop(max(i, j)), terms.pop(min(i, j))
         needed = {*result, *(name for _, names in terms for name in names)}
         last = not terms
-        terms.append(_contract(left, right, needed, precision, preferred_element_type if last else None, result if last else None))
+        terms.append(_contract(left, right, needed, precision, preferred_element_type if last else None, result if
+        last else None))
     array, names = _summed(terms[0], set(result))
     return lax.transpose(array, [names.index(name) for name in result])
 

@@ -28,7 +28,8 @@ Kind = Literal["int", "slice", "new", "array"]
 
 @final
 class Item(NamedTuple):
-    """One part of an index: a static position, a slice, a new axis, or an array of positions; ``axis`` is what it indexes."""
+    """One part of an index: a static position, a slice, a new axis, or an array of positions; ``axis`` is what it
+    indexes."""
 
     kind: Kind
     value: Any
@@ -36,7 +37,8 @@ class Item(NamedTuple):
 
 
 def parse(index: Any, shape: tuple[int, ...]) -> tuple[list[Item], bool]:
-    """The items of an index into an array of ``shape``, one for every axis; and whether its arrays stand side by side."""
+    """The items of an index into an array of ``shape``, one for every axis; and whether its arrays stand side by
+    side."""
     parts = _as_tuple(index)
     parts = [q for position, part in enumerate(parts) for q in _expanded(part, position)]
     consumed = sum(_axes_of(p) for p in parts)
@@ -365,7 +367,8 @@ def places(items: Sequence[Item], together: bool, shape: tuple[int, ...], wrap_n
                 if count != shape[item.axis]:
                     columns.append((_index_array(np.asarray(start, np.int32)), len(batch), item.axis))
             else:
-                columns.append((_index_array(np.arange(start, start + count * step, step, dtype=np.int32) if count else np.zeros(0, np.int32)), len(batch), item.axis))
+                columns.append((_index_array(np.arange(start, start + count * step, step, dtype=np.int32) if count
+                else np.zeros(0, np.int32)), len(batch), item.axis))
                 batch.append(count)
             out.append(count)
         elif not done:

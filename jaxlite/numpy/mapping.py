@@ -1,4 +1,5 @@
-"""``vectorize`` and functions that apply others along axes: ``apply_along_axis``, ``apply_over_axes``, ``piecewise``."""
+"""``vectorize`` and functions that apply others along axes: ``apply_along_axis``, ``apply_over_axes``,
+``piecewise``."""
 
 from __future__ import annotations
 

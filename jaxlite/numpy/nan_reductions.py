@@ -138,7 +138,8 @@ def nanpercentile(
 ) -> Any:  # fmt: skip
     """``percentile`` of what is not NaN."""
     refuse_out("nanpercentile", out)
-    return nanquantile(a, divide2(array_operand("nanpercentile", q), 100), axis, None, False, method, keepdims, weights=weights)
+    return nanquantile(a, divide2(array_operand("nanpercentile", q), 100), axis, None, False, method, keepdims,
+    weights=weights)
 
 
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:

@@ -1,4 +1,5 @@
-"""The operators, methods and properties of ``Array`` and tracers, in three tables, put on both classes by ``install``."""
+"""The operators, methods and properties of ``Array`` and tracers, in three tables, put on both classes by
+``install``."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def take(
     a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = None, unique_indices: bool = False,
     indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """The elements at ``indices`` along ``axis`` (None: flattened); NaN (the lowest integer) outside unless ``mode`` says.
+    """The elements at ``indices`` along ``axis`` (None: flattened); NaN (the lowest integer) outside unless ``mode``
+    says.
 
     >>> import jaxlite.numpy as jnp
     >>> take(jnp.arange(3.0), jnp.array([2, 7]))

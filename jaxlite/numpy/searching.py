@@ -1,4 +1,5 @@
-"""Where values are: ``nonzero``, ``argwhere``; their number depends on values, so it is concrete, or given by ``size``."""
+"""Where values are: ``nonzero``, ``argwhere``; their number depends on values, so it is concrete, or given by
+``size``."""
 
 from __future__ import annotations
 

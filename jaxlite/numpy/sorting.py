@@ -1,4 +1,5 @@
-"""Sorting and searching in sorted values: ``sort``, ``argsort``, ``lexsort``, ``searchsorted``, ``digitize``, ``top_k``."""
+"""Sorting and searching in sorted values: ``sort``, ``argsort``, ``lexsort``, ``searchsorted``, ``digitize``,
+``top_k``."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class IndexUpdateRef:
         fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Any:  # fmt: skip
         """``x[index]``, with ``mode`` saying what is read outside."""
-        return take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+        return take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices,
+        wrap_negative_indices)
 
     def _update(self, kind: str, values: Any, options: dict[str, Any]) -> Any:
         unknown = set(options) - {"indices_are_sorted", "unique_indices", "mode", "out_sharding", "wrap_negative_indices"}

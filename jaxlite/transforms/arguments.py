@@ -1,4 +1,5 @@
-"""Arguments of transformed functions: which are differentiated, batched or static; leaves and back; errors that name them."""
+"""Arguments of transformed functions: which are differentiated, batched or static; leaves and back; errors that name
+them."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def flat_operands(tree: Any, names: str = "argument") -> tuple[list[Any], PyTree
                 operand_of(leaf)
             except TypeError:
                 raise TypeError(
-                    f"The {names}{keystr(path)} is {leaf!r} of type {type(leaf).__name__}, which is not a valid JAX type: "
+                    f"The {names}{keystr(path)} is {leaf!r} of type {type(leaf).__name__}, which "
+                    "is not a valid JAX type: "
                     "expected an array, a number, or a pytree of them."
                 ) from None
         raise
@@ -87,8 +89,10 @@ def check_inexact(leaves: Sequence[Any], paths: Sequence[str], what: str, allow_
         dtype = aval_of(leaf).dtype
         if dtypes.is_key(dtype) or not (dtypes.is_inexact(dtype) or allow_int):
             raise TypeError(
-                f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
-                f"{dtype.name} for argument {path}.  If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int "
+                f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                "of np.inexact), but got "
+                f"{dtype.name} for argument {path}.  If you want to use Boolean- or integer-valued "
+                "inputs, use vjp or set allow_int "
                 "to True."
             )
 

@@ -96,12 +96,14 @@ def _check_scalar(fun: Any, outs: Sequence[Any], tree: Any) -> None:
     aval = aval_of(outs[0])
     if aval.shape:
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. To get the gradient, reduce the output to "
+            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
+            "To get the gradient, reduce the output to "
             "a scalar with output.sum(), or use jax.jacobian to differentiate a function with a non-scalar output."
         )
     if not dtypes.is_inexact(aval.dtype):
         raise TypeError(
-            f"grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of np.inexact), but got {aval.dtype.name}. "
+            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of "
+            f"np.inexact), but got {aval.dtype.name}. "
             "Use a float, or jax.vjp."
         )
 
@@ -127,7 +129,8 @@ def _vjp(
     flat = flat_function(main, in_tree, out)
     active = [has_tangent(aval_of(x)) for x in leaves]
     if has_aux:
-        inner, aux_leaves = flat, []
+        inner = flat
+        aux_leaves: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
             results = inner(*xs)
@@ -197,20 +200,23 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 def _check_tangents(primals: Any, tangents: Any, what: str) -> tuple[list[Any], list[Any], Any]:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
-            f"primal and tangent arguments to {what} must be tuples or lists; found {type(primals).__name__} and {type(tangents).__name__}."
+            f"primal and tangent arguments to {what} must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
         )
     values, tree = flat_operands(tuple(primals))
     moved, t_tree = flat_operands(tuple(tangents), "tangent")
     if tree != t_tree:
         raise TypeError(
-            f"primal and tangent arguments to {what} must have the same tree structure; primals have {tree}, tangents {t_tree}."
+            f"primal and tangent arguments to {what} must have the same tree structure; primals "
+            f"have {tree}, tangents {t_tree}."
         )
     result: list[Any] = []
     for path, p, t in zip(leaf_paths(tuple(primals), "primals"), values, moved, strict=True):
         want, have = aval_of(p).to_tangent_aval(), aval_of(t)
         if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
             raise TypeError(
-                f"primal and tangent arguments to {what} do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent "
+                f"primal and tangent arguments to {what} do not match; dtypes must be equal, or in "
+                "case of int/bool primal dtype the tangent "
                 f"dtype must be float0. Got {aval_of(p)} for {path} and so expected tangent {want}, but got {have}."
             )
         result.append(zero_of(p) if want.dtype == dtypes.float0 else _with_dtype(t, want.dtype))
@@ -256,7 +262,8 @@ def _tangent_of(value: Any, tangent: Any) -> Any:
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Value at ``primals`` and the linear function of tangents that approximates ``fun`` there; what it needs is computed once."""
+    """Value at ``primals`` and the linear function of tangents that approximates ``fun`` there; what it needs is
+    computed once."""
     check_callable(fun, "linearize")
     leaves, in_tree = flat_operands(primals)
     out: list[Any] = []
@@ -313,7 +320,8 @@ def _split_leading(stacked: Any, tree: Any, leading: bool) -> Any:
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian by forward mode: a column for each element of the arguments; good where there are fewer inputs than outputs."""
+    """The Jacobian by forward mode: a column for each element of the arguments; good where there are fewer inputs
+    than outputs."""
     check_callable(fun, "jacfwd")
 
     @functools.wraps(fun, updated=())
@@ -354,7 +362,8 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian by reverse mode: a row for each element of the output; good where there are fewer outputs than inputs."""
+    """The Jacobian by reverse mode: a row for each element of the output; good where there are fewer outputs than
+    inputs."""
     check_callable(fun, "jacrev")
 
     @functools.wraps(fun, updated=())
@@ -367,7 +376,8 @@ def jacrev(
         value, pull = result[0], result[1]
         rows = vmap(pull)(_basis(value))
         rows = rows[0] if isinstance(argnums, int) else rows
-        # rows: a tree of arguments whose leaves run over the output's elements; wanted: output outside, arguments inside.
+        # rows: a tree of arguments whose leaves run over the output's elements; wanted: output outside, arguments
+        # inside.
         leaves, structure = tree_flatten(rows)
         split = [tree_flatten(_split_leading(leaf, value, leading=True))[0] for leaf in leaves]
         outputs = tree_structure(value)

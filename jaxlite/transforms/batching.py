@@ -35,18 +35,21 @@ def vmap(
         in_axes = tuple(in_axes)
     if not all(_is_axis(leaf) for leaf in tree_leaves(in_axes)):
         raise TypeError(
-            f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, but got {in_axes}."
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}."
         )
     if not all(_is_axis(leaf) for leaf in tree_leaves(out_axes)):
         raise TypeError(
-            f"vmap out_axes must be an int, None, or a (nested) container with those types as leaves, but got {out_axes}."
+            "vmap out_axes must be an int, None, or a (nested) container with those types as "
+            f"leaves, but got {out_axes}."
         )
 
     @functools.wraps(fun, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, "
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                "positional arguments passed to the function, "
                 f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}."
             )
         leaves, tree = flat_operands((args, kwargs))
@@ -110,7 +113,8 @@ def _placed(result: Any, dim: int | None, wanted: int | None, size: int) -> Any:
     if wanted is None:
         if dim is not None:
             raise ValueError(
-                "vmap has mapped output but out_axes is None: the result depends on the batch.  Give out_axes an int, or reduce the "
+                "vmap has mapped output but out_axes is None: the result depends on the batch.  "
+                "Give out_axes an int, or reduce the "
                 "result over the batch (for example with jax.lax.psum and axis_name)."
             )
         return result

@@ -25,7 +25,8 @@ def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
     given.apply_defaults()
     if given.kwargs:
         raise TypeError(
-            f"{getattr(function, '__name__', function)} has keyword-only arguments {sorted(given.kwargs)}, which custom rules cannot take: make them positional."
+            f"{getattr(function, '__name__', function)} has keyword-only arguments "
+            f"{sorted(given.kwargs)}, which custom rules cannot take: make them positional."
         )
     return given.args
 
@@ -74,7 +75,8 @@ class custom_jvp:
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets a rule for each argument: ``jvp_i(tangent_i, value, *primals)``, summed over the arguments; None is zero."""
+        """Sets a rule for each argument: ``jvp_i(tangent_i, value, *primals)``, summed over the arguments; None is
+        zero."""
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
@@ -107,12 +109,14 @@ class custom_jvp:
         name = getattr(self.jvp, "__name__", "the jvp rule")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"Custom JVP rule {name} must produce a pair (list or tuple of length two) representing primal and tangent outputs, got {pair}."
+                f"Custom JVP rule {name} must produce a pair (list or tuple of length two) "
+                f"representing primal and tangent outputs, got {pair}."
             )
         (primal_leaves, tree), (tangent_leaves, t_tree) = flat_operands(pair[0]), flat_operands(pair[1])
         if tree != t_tree:
             raise TypeError(
-                f"Custom JVP rule {name} must produce primal and tangent outputs with equal container (pytree) structures, but got {tree} and {t_tree} respectively."
+                f"Custom JVP rule {name} must produce primal and tangent outputs with equal "
+                f"container (pytree) structures, but got {tree} and {t_tree} respectively."
             )
         out[:] = [tree]
         moved = []
@@ -123,7 +127,9 @@ class custom_jvp:
                 continue
             if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
                 raise TypeError(
-                    f"Custom JVP rule {name} must produce primal and tangent outputs with corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, expected {want}."
+                    f"Custom JVP rule {name} must produce primal and tangent outputs with "
+                    f"corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, "
+                    f"expected {want}."
                 )
             from jaxlite.lax.elementwise.casts import convert
 
@@ -135,7 +141,8 @@ class custom_jvp:
 class custom_vjp:
     """A function whose reverse derivative is given by ``defvjp(fwd, bwd)``.
 
-    ``fwd(*args)`` gives (value, residuals); ``bwd(*nondiff_args, residuals, cotangent)`` a cotangent for each other argument.
+    ``fwd(*args)`` gives (value, residuals); ``bwd(*nondiff_args, residuals, cotangent)`` a cotangent for each other
+    argument.
     """
 
     def __init__(
@@ -176,7 +183,9 @@ class custom_vjp:
             pair = _fixed(self.fwd, args, self.nondiff_argnums)(*in_tree.unflatten(values))
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(
-                    f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair (list or tuple of length two): the output and the residuals, got {type(pair).__name__}."
+                    f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair "
+                    "(list or tuple of length two): the output and the residuals, got "
+                    f"{type(pair).__name__}."
                 )
             results, out_tree = flat_operands(pair[0], "output of the fwd rule")
             residuals, tree = flat_operands(pair[1], "residual of the fwd rule")
@@ -199,12 +208,14 @@ class custom_vjp:
             pulled = tuple(pulled)
         if not isinstance(pulled, tuple):
             raise TypeError(
-                f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each argument, got {type(pulled).__name__}."
+                f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each "
+                f"argument, got {type(pulled).__name__}."
             )
         arguments = in_tree.children()
         if len(pulled) != len(arguments):
             raise TypeError(
-                f"Custom VJP bwd rule {name} must produce one cotangent for each of {len(arguments)} arguments, got {len(pulled)}."
+                f"Custom VJP bwd rule {name} must produce one cotangent for each of "
+                f"{len(arguments)} arguments, got {len(pulled)}."
             )
         flat: list[Any] = []
         position = 0
@@ -218,14 +229,16 @@ class custom_vjp:
             values, structure = tree_flatten(cotangent, is_leaf=lambda x: x is None)
             if structure != tree:
                 raise TypeError(
-                    f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} for argument {number}, got {structure}."
+                    f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} "
+                    f"for argument {number}, got {structure}."
                 )
             for value, x in zip(values, own, strict=True):
                 if value is None or not has_tangent(aval_of(x)):
                     flat.append(zero_of(x))
                 elif aval_of(value).shape != aval_of(x).shape:
                     raise ValueError(
-                        f"Custom VJP bwd rule {name} must produce a cotangent of shape {aval_of(x).shape} for argument {number}, got {aval_of(value).shape}."
+                        f"Custom VJP bwd rule {name} must produce a cotangent of shape "
+                        f"{aval_of(x).shape} for argument {number}, got {aval_of(value).shape}."
                     )
                 else:
                     flat.append(value)

@@ -181,8 +181,10 @@ class JitFunction:
             except TypeError as error:
                 label = self._label(where)
                 raise ValueError(
-                    f"Non-hashable static arguments are not supported: the static argument {label} of {_name(self.fun)} is {value!r} of type "
-                    f"{type(value).__name__} ({error}).  Pass a hashable value (a tuple in place of a list), or do not mark it static."
+                    f"Non-hashable static arguments are not supported: the static argument {label} "
+                    f"of {_name(self.fun)} is {value!r} of type "
+                    f"{type(value).__name__} ({error}).  Pass a hashable value (a tuple in place "
+                    "of a list), or do not mark it static."
                 ) from None
         static = tuple((k, type(v), v) for k, v in (*by_position, *by_name))
         dynamic = tuple(a for n, a in enumerate(args) if n not in numbers)
@@ -339,10 +341,20 @@ def jit(
     """
     if fun is None:
         return functools.partial(
-            jit, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
-            inline=inline, abstracted_axes=abstracted_axes, compiler_options=compiler_options,
-        )  # fmt: skip
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+            abstracted_axes=abstracted_axes,
+            compiler_options=compiler_options,
+        )
     check_callable(fun, "jit")
     if inspect.iscoroutinefunction(fun):
         raise TypeError(f"jit expected an ordinary function, got the coroutine function {_name(fun)}.")

@@ -89,14 +89,16 @@ class Compiled:
         leaves, tree = tree_flatten((dynamic, keywords))
         if tree != self.in_tree:
             raise TypeError(
-                f"Function compiled with input pytree does not match the input pytree it was called with: compiled for {self.in_tree}, called with {tree}."
+                "Function compiled with input pytree does not match the input pytree it was "
+                f"called with: compiled for {self.in_tree}, called with {tree}."
             )
         operands = [to_array(operand_of(x)) for x in leaves]
         wanted = self._traced.jaxpr.in_avals
         for number, (operand, aval) in enumerate(zip(operands, wanted, strict=True)):
             if not operand.aval.matches(aval):
                 raise TypeError(
-                    f"Argument types differ from the types for which this computation was compiled: leaf {number} is {operand.aval}, compiled for {aval}."
+                    "Argument types differ from the types for which this computation was "
+                    f"compiled: leaf {number} is {operand.aval}, compiled for {aval}."
                 )
         outs = self._executable([*self._traced._program.consts, *operands])
         for operand, given in zip(operands, self._traced._donated, strict=True):

@@ -111,7 +111,8 @@ def ulps_apart(got: Any, want: Any) -> float:
     return float(np.abs(g - w)[finite].max() / (scale * unit))
 
 
-# NumPy's and our elementary functions: 2 ulp each, 4 for the inverse and gamma functions, and a sum of n terms in another
+# NumPy's and our elementary functions: 2 ulp each, 4 for the inverse and gamma functions, and a sum of n terms in
+# another
 # order loses up to n half-ulps: the samples fold at most 12.
 NUMPY_ULPS = 8.0
 

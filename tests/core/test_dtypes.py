@@ -9,28 +9,29 @@ import jaxlite as jax
 from jaxlite.core import dtypes
 
 TABLE = """
-bool bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 int64* float64*
-uint8 uint8 uint8 uint16 uint32 uint64 int16 int16 int32 int64 bfloat16 float16 float32 float64 uint8 float64*
-uint16 uint16 uint16 uint16 uint32 uint64 int32 int32 int32 int64 bfloat16 float16 float32 float64 uint16 float64*
-uint32 uint32 uint32 uint32 uint32 uint64 int64 int64 int64 int64 bfloat16 float16 float32 float64 uint32 float64*
-uint64 uint64 uint64 uint64 uint64 uint64 float64* float64* float64* float64* bfloat16 float16 float32 float64 uint64 float64*
-int8 int8 int16 int32 int64 float64* int8 int16 int32 int64 bfloat16 float16 float32 float64 int8 float64*
-int16 int16 int16 int32 int64 float64* int16 int16 int32 int64 bfloat16 float16 float32 float64 int16 float64*
-int32 int32 int32 int32 int64 float64* int32 int32 int32 int64 bfloat16 float16 float32 float64 int32 float64*
-int64 int64 int64 int64 int64 float64* int64 int64 int64 int64 bfloat16 float16 float32 float64 int64 float64*
-bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 float32 float32 float64 bfloat16 bfloat16
-float16 float16 float16 float16 float16 float16 float16 float16 float16 float16 float32 float16 float32 float64 float16 float16
-float32 float32 float32 float32 float32 float32 float32 float32 float32 float32 float32 float32 float32 float64 float32 float32
-float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64
-int* int64* uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 int64* float64*
-float* float64* float64* float64* float64* float64* float64* float64* float64* float64* bfloat16 float16 float32 float64 float64* float64*
+bool bool u8 u16 u32 u64 i8 i16 i32 i64 bf16 f16 f32 f64 i64* f64*
+u8 u8 u8 u16 u32 u64 i16 i16 i32 i64 bf16 f16 f32 f64 u8 f64*
+u16 u16 u16 u16 u32 u64 i32 i32 i32 i64 bf16 f16 f32 f64 u16 f64*
+u32 u32 u32 u32 u32 u64 i64 i64 i64 i64 bf16 f16 f32 f64 u32 f64*
+u64 u64 u64 u64 u64 u64 f64* f64* f64* f64* bf16 f16 f32 f64 u64 f64*
+i8 i8 i16 i32 i64 f64* i8 i16 i32 i64 bf16 f16 f32 f64 i8 f64*
+i16 i16 i16 i32 i64 f64* i16 i16 i32 i64 bf16 f16 f32 f64 i16 f64*
+i32 i32 i32 i32 i64 f64* i32 i32 i32 i64 bf16 f16 f32 f64 i32 f64*
+i64 i64 i64 i64 i64 f64* i64 i64 i64 i64 bf16 f16 f32 f64 i64 f64*
+bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32 f32 f64 bf16 bf16
+f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f32 f16 f32 f64 f16 f16
+f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 f32 f32
+f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64
+int* i64* u8 u16 u32 u64 i8 i16 i32 i64 bf16 f16 f32 f64 i64* f64*
+float* f64* f64* f64* f64* f64* f64* f64* f64* f64* bf16 f16 f32 f64 f64* f64*
 """
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
 LABELS = [row[0] for row in ROWS]
+LONG_NAMES = {short: long for long, short in dtypes._SHORT.items()}
 
 
 def typed(label: str) -> tuple[np.dtype, bool]:
-    name = {"int*": "int64", "float*": "float64"}.get(label, label)
+    name = {"int*": "int64", "float*": "float64"}.get(label) or LONG_NAMES[label]
     return dtypes.as_dtype(name), label.endswith("*")
 
 
@@ -39,7 +40,7 @@ def test_promotion(row: list[str]) -> None:
     with jax.enable_x64(True):
         for other, wanted in zip(LABELS, row[1:], strict=True):
             dtype, weak = dtypes.promote_types(typed(row[0]), typed(other))
-            assert dtype.name + "*" * weak == wanted, (row[0], other)
+            assert dtypes.short_name(dtype) + "*" * weak == wanted, (row[0], other)
 
 
 def test_wide_types_are_halved_unless_switched_on() -> None:

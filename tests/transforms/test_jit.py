@@ -167,7 +167,7 @@ def test_refused(call: Any, error: type[Exception], message: str) -> None:
 def test_threads_share_a_function() -> None:
     import threading
 
-    f, traces = counted(lambda x: jnp.sin(x).sum())
+    f, _ = counted(lambda x: jnp.sin(x).sum())
     j, results = jax.jit(f), []
     threads = [threading.Thread(target=lambda: results.append(float(j(jnp.ones(100))))) for _ in range(8)]
     for t in threads:

@@ -18,7 +18,8 @@ from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
 from jaxlite.lax.convert import full_like, operand_of
 from jaxlite.lax.elementwise.arithmetic import div, mul
 from jaxlite.lax.elementwise.casts import convert
-from jaxlite.lax.indexing.gather import GatherDimensionNumbers, gather
+from jaxlite.lax.indexing.gather import gather
+from jaxlite.lax.indexing.places import GatherDimensionNumbers
 from jaxlite.lax.layout.iota import iota
 from jaxlite.lax.layout.shaping import reshape
 from jaxlite.lax.reductions.extrema import reduce_max, reduce_min
@@ -35,7 +36,8 @@ def axis_size(axis_name: Any) -> int:
     if axis_name not in context.axis_sizes:
         known = ", ".join(map(repr, context.axis_sizes)) or "none"
         raise NameError(
-            f"unbound axis name: {axis_name}. The named axes in scope are: {known}.  Name one with jax.vmap(..., axis_name={axis_name!r})."
+            f"unbound axis name: {axis_name}. The named axes in scope are: {known}.  Name one with "
+            f"jax.vmap(..., axis_name={axis_name!r})."
         )
     return context.axis_sizes[axis_name]
 
@@ -329,7 +331,8 @@ def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Exchanges parts of ``x``: splits ``split_axis`` over the named axis and joins what arrives along ``concat_axis``."""
+    """Exchanges parts of ``x``: splits ``split_axis`` over the named axis and joins what arrives along
+    ``concat_axis``."""
     n = axis_size(axis_name)
 
     def leaf(value: Any) -> Any:
@@ -339,7 +342,8 @@ def all_to_all(
         shape = aval_of(value).shape
         if shape[split_axis] != n:
             raise ValueError(
-                f"all_to_all requires the size of the mapped axis {axis_name!r}, {n}, to equal x.shape[{split_axis}], {shape[split_axis]}."
+                f"all_to_all requires the size of the mapped axis {axis_name!r}, {n}, to equal "
+                f"x.shape[{split_axis}], {shape[split_axis]}."
             )
         value = move_axis(value, split_axis, concat_axis)
         shape = aval_of(value).shape

@@ -107,10 +107,11 @@ class Scan(HigherOrder):
             k_mask = after
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        body, (nc, nk) = params["jaxpr"], (params["num_consts"], params["num_carry"])
+        body, nc = params["jaxpr"], params["num_consts"]
         c_mask, k_mask, x_mask, y_mask = self._masks(tangents, params)
         split = linearized(body, c_mask + k_mask + x_mask, k_mask + y_mask)
-        # Residuals that are constants of the loop stay constants; the others are stacked as outputs of the forward loop.
+        # Residuals that are constants of the loop stay constants; the others are stacked as outputs of the forward
+        # loop.
         primal = split.primal.jaxpr
         n_out = len(body.out_avals)
         constants = {v: i for i, v in enumerate(primal.invars[:nc])}
@@ -182,9 +183,8 @@ class Scan(HigherOrder):
             reverse=not params["reverse"], unroll=params["unroll"],
         )  # fmt: skip
         to_c, to_k, to_x = _divided(results, [sum(lc), nk, sum(lx)])
-        return [
-            *spread(to_c, lc, [None] * len(consts)), *[c if m else None for c, m in zip(to_k, carry_linear, strict=True)], *spread(to_x, lx, [None] * len(xs)),
-        ]  # fmt: skip
+        pulled_carry = [c if m else None for c, m in zip(to_k, carry_linear, strict=True)]
+        return [*spread(to_c, lc, [None] * len(consts)), *pulled_carry, *spread(to_x, lx, [None] * len(xs))]
 
     def batch(
         self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
@@ -239,7 +239,8 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """``carry, y = f(carry, x)`` for each slice ``x`` of ``xs`` along its first axis; gives the last carry and the stacked ``y``.
+    """``carry, y = f(carry, x)`` for each slice ``x`` of ``xs`` along its first axis; gives the last carry and the
+    stacked ``y``.
 
     >>> import jaxlite.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0, jnp.arange(4))
@@ -268,9 +269,16 @@ def scan(
     check_carry("scan", "the body", init_tree, [aval_of(x) for x in init_leaves], carry_tree, closed.out_avals[:n_out])
     opened, consts = closed_over_nothing(closed)
     outs = scan_p.bind(
-        *consts, *init_leaves, *xs_leaves, jaxpr=opened, num_consts=len(consts), num_carry=len(init_leaves), length=steps,
-        reverse=bool(reverse), unroll=steps if unroll is True else max(int(unroll), 1),
-    )  # fmt: skip
+        *consts,
+        *init_leaves,
+        *xs_leaves,
+        jaxpr=opened,
+        num_consts=len(consts),
+        num_carry=len(init_leaves),
+        length=steps,
+        reverse=bool(reverse),
+        unroll=steps if unroll is True else max(int(unroll), 1),
+    )
     return init_tree.unflatten(outs[:n_out]), ys_tree.unflatten(outs[n_out:])
 
 
@@ -283,7 +291,8 @@ def _pair(f: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], tupl
         out = f(carry, x)
         if not isinstance(out, tuple) or len(out) != 2:
             raise TypeError(
-                f"scan body output must be a pair, got {type(out).__name__}: return (carry, y), with y None if there is none."
+                f"scan body output must be a pair, got {type(out).__name__}: return (carry, y), "
+                "with y None if there is none."
             )
         return out
 
@@ -316,7 +325,8 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes.values())) > 1:
         raise ValueError(
-            f"scan got values with different leading axis sizes: {', '.join(f'xs{p} has {n}' for p, n in sizes.items())}."
+            "scan got values with different leading axis sizes: "
+            f"{', '.join(f'xs{p} has {n}' for p, n in sizes.items())}."
         )
     return next(iter(sizes.values()))
 

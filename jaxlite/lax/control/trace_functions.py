@@ -14,7 +14,8 @@ from jaxlite.lax.convert import operand_of
 
 
 def debug_info(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> DebugInfo:
-    """What messages need to know of a call: the function's name and place, and a name for each leaf of its arguments."""
+    """What messages need to know of a call: the function's name and place, and a name for each leaf of its
+    arguments."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__name__", type(function).__name__)
     names: list[str] = []
@@ -59,7 +60,8 @@ def _checked(value: Any, path: Any, info: DebugInfo) -> Any:
     except TypeError:
         at = f" at {info.file}:{info.line}" if info.file else ""
         raise TypeError(
-            f"Output from {info.function}{at} at result{keystr(path)} is a {type(value).__name__}, which is not a valid JAX "
+            f"Output from {info.function}{at} at result{keystr(path)} is a {type(value).__name__}, "
+            "which is not a valid JAX "
             "type: return arrays and numbers, in tuples, lists, dicts or registered classes."
         ) from None
 
@@ -67,7 +69,8 @@ def _checked(value: Any, path: Any, info: DebugInfo) -> Any:
 def closed_branches(
     name: str, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[list[Any], list[ClosedJaxpr], list[Any], list[PyTreeDef]]:
-    """Leaves of the operands, the branches with all constants of all of them as leading arguments, these, and structures."""
+    """Leaves of the operands, the branches with all constants of all of them as leading arguments, these, and
+    structures."""
     leaves, in_tree = tree_flatten(tuple(operands))
     leaves = [operand_of(x) for x in leaves]
     avals = [aval_of(x) for x in leaves]
@@ -119,11 +122,13 @@ def describe_mismatch(
     (a, a_tree), (b, b_tree) = first, other
     labels = ("false_fun", "true_fun") if name == "cond" else ("branches[0]", f"branches[{number}]")
     lines = [
-        f"{l} is {getattr(f, '__name__', f)}" for l, f in zip(labels, (functions[0], functions[number]), strict=True)
+        f"{label} is {getattr(f, '__name__', f)}"
+        for label, f in zip(labels, (functions[0], functions[number]), strict=True)
     ]
     if a_tree != b_tree:
         raise TypeError(
-            f"{name} branches must give results of one structure: {labels[0]} gives {a_tree}, {labels[1]} gives {b_tree} "
+            f"{name} branches must give results of one structure: {labels[0]} gives {a_tree}, "
+            f"{labels[1]} gives {b_tree} "
             f"({'; '.join(lines)})."
         )
     paths = [p for p, _ in tree_leaves_with_path(a_tree.unflatten([0] * a_tree.num_leaves))]

@@ -93,8 +93,10 @@ class While(HigherOrder):
         source = current()
         where = f" on line {source.line} of {source.file}" if source.file else ""
         raise ValueError(
-            f"Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values: the "
-            f"loop{where} runs a number of times that is not known in advance, so what its steps save has no size.  Try using "
+            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+            "dynamic start/stop values: the "
+            f"loop{where} runs a number of times that is not known in advance, so what its steps "
+            "save has no size.  Try using "
             "lax.scan, or lax.fori_loop with static start/stop values."
         )
 
@@ -178,7 +180,8 @@ def check_carry(
     """``TypeError`` where the carry's structure or a leaf's type changes, with its path and both types."""
     if tree != out_tree:
         raise TypeError(
-            f"{name}: {what} must give a carry of the structure that it takes, but the input carry has structure {tree} and the "
+            f"{name}: {what} must give a carry of the structure that it takes, but the input carry "
+            f"has structure {tree} and the "
             f"output carry {out_tree}."
         )
     paths = [p for p, _ in tree_leaves_with_path(tree.unflatten([0] * tree.num_leaves))]
@@ -197,7 +200,8 @@ def check_carry(
 def settle_carry(
     trace: Callable[[list[ShapedArray]], tuple[ClosedJaxpr, Any, int]], carry: list[Any]
 ) -> tuple[list[Any], ClosedJaxpr, Any]:
-    """Traces a body on the carry's types; where a weak leaf comes out strong, the initial one is made so and it is traced again.
+    """Traces a body on the carry's types; where a weak leaf comes out strong, the initial one is made so and it is
+    traced again.
 
     ``trace`` gives the jaxpr, its result's structure and the position of the carry among its results.
     """
@@ -270,7 +274,8 @@ def _while_in_python(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], A
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """``body_fun(i, value)`` for ``i`` from ``lower`` up to but not including ``upper``; fixed bounds become a ``scan``.
+    """``body_fun(i, value)`` for ``i`` from ``lower`` up to but not including ``upper``; fixed bounds become a
+    ``scan``.
 
     >>> fori_loop(0, 4, lambda i, total: total + i, 0)
     Array(6, dtype=int32, weak_type=True)

@@ -255,7 +255,8 @@ class IntegerPow(Elementwise):
     """``x ** y`` for a fixed integer ``y``, by repeated squaring."""
 
     name, accepts = "integer_pow", "iuf"
-    samples = tuple(Sample(((4, 3),), {"y": y}, low=0.5) for y in (3, 2, 7)) + (
+    samples = (
+        *(Sample(((4, 3),), {"y": y}, low=0.5) for y in (3, 2, 7)),
         Sample(((4,),), {"y": -2}, low=0.5, dtypes=("float32",)),
     )
 

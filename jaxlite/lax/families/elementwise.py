@@ -75,7 +75,7 @@ class Elementwise(Primitive):
         """The result for one element, in terms of the emitter ``e``."""
 
     @abstractmethod
-    def numpy(self, *xs: np.ndarray[Any, Any], **params: Any) -> Any:
+    def numpy(self, *xs: Any, **params: Any) -> Any:
         """The result as NumPy computes it."""
 
     @abstractmethod
@@ -89,7 +89,8 @@ class Elementwise(Primitive):
     def pull_back(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         """Cotangents of the linear operands, for members that are linear."""
         raise NotImplementedError(
-            f"{self.name} is not linear in {[i for i, o in enumerate(operands) if is_linear(o)]}, so it has no transpose."
+            f"{self.name} is not linear in {[i for i, o in enumerate(operands) if is_linear(o)]}, "
+            "so it has no transpose."
         )
 
     # -- the contract -------------------------------------------------------------------------

@@ -46,7 +46,8 @@ class Reduction(Primitive):
         axes = params["axes"]
         if len(set(axes)) != len(axes) or any(not 0 <= a < aval.ndim for a in axes):
             raise ValueError(
-                f"{self.name}: axes {axes} do not fit an array of shape {aval.shape}: each must be one of 0..{aval.ndim - 1}, once."
+                f"{self.name}: axes {axes} do not fit an array of shape {aval.shape}: each must be "
+                f"one of 0..{aval.ndim - 1}, once."
             )
         return (ShapedArray(reduced_shape(aval.shape, axes), aval.dtype, aval.weak_type),)
 

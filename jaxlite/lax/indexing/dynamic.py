@@ -27,7 +27,8 @@ _STARTS = ("float32", "int32", "int32")
 def _check_starts(name: str, shape: tuple[int, ...], window: tuple[int, ...], starts: Sequence[ShapedArray]) -> None:
     if len(starts) != len(shape) or len(window) != len(shape):
         raise TypeError(
-            f"{name}: an operand of shape {shape} takes {len(shape)} start indices and sizes, got {len(starts)} and sizes {window}."
+            f"{name}: an operand of shape {shape} takes {len(shape)} start indices and sizes, got "
+            f"{len(starts)} and sizes {window}."
         )
     if any(w > n or w < 0 for w, n in zip(window, shape, strict=True)):
         raise TypeError(f"{name}: sizes {window} must be at most the operand's shape {shape}.")
@@ -121,7 +122,8 @@ class DynamicUpdateSlice(Primitive):
         _check_starts(self.name, operand.shape, update.shape, starts)
         if operand.dtype != update.dtype:
             raise TypeError(
-                f"dynamic_update_slice requires operand and update of one dtype, got {operand.dtype.name} and {update.dtype.name}."
+                "dynamic_update_slice requires operand and update of one dtype, got "
+                f"{operand.dtype.name} and {update.dtype.name}."
             )
         return (ShapedArray(operand.shape, operand.dtype, operand.weak_type and update.weak_type),)
 

@@ -63,7 +63,8 @@ class Gather(Primitive):
             raise TypeError(f"gather: slice_sizes {window} must be between 0 and the operand's shape {operand.shape}.")
         if indices.ndim < 1 or indices.shape[-1] != len(n.start_index_map):
             raise TypeError(
-                f"gather: the last axis of the indices, of shape {indices.shape}, must have one entry for each of start_index_map {n.start_index_map}."
+                f"gather: the last axis of the indices, of shape {indices.shape}, must have one "
+                f"entry for each of start_index_map {n.start_index_map}."
             )
         kept = [w for d, w in enumerate(window) if d not in n.collapsed_slice_dims and d not in n.operand_batching_dims]
         if len(kept) != len(n.offset_dims):
@@ -161,7 +162,8 @@ def gather(
 ) -> Any:
     """Windows of ``operand`` of ``slice_sizes`` at ``start_indices`` (StableHLO's ``gather``).
 
-    ``mode``: "fill" (the default) reads ``fill_value`` outside, "clip" moves windows inside, "promise_in_bounds" trusts.
+    ``mode``: "fill" (the default) reads ``fill_value`` outside, "clip" moves windows inside, "promise_in_bounds"
+    trusts.
     """
     numbers = GatherDimensionNumbers(*(tuple(map(operator.index, part)) for part in dimension_numbers))
     x, indices = operands_of(operand, start_indices)

@@ -59,20 +59,25 @@ class Scatter(Primitive):
             raise ValueError(f"Scatter indices must be integers, got {indices.dtype.name}.")
         if operand.dtype != updates.dtype:
             raise TypeError(
-                f"{self.name} requires operand and updates of one dtype, got {operand.dtype.name} and {updates.dtype.name}."
+                f"{self.name} requires operand and updates of one dtype, got {operand.dtype.name} "
+                f"and {updates.dtype.name}."
             )
         if indices.ndim < 1 or indices.shape[-1] != len(n.scatter_dims_to_operand_dims):
             raise TypeError(
-                f"{self.name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each of {n.scatter_dims_to_operand_dims}."
+                f"{self.name}: the last axis of the indices, of shape {indices.shape}, must have "
+                f"one entry for each of {n.scatter_dims_to_operand_dims}."
             )
         axes = window_axes(n.as_gather(), operand.ndim)
         if len(axes) != len(n.update_window_dims) or updates.ndim != len(axes) + indices.ndim - 1:
             raise TypeError(
-                f"{self.name}: updates of shape {updates.shape} must have {len(axes) + indices.ndim - 1} axes, {len(axes)} of them in update_window_dims {n.update_window_dims}."
+                f"{self.name}: updates of shape {updates.shape} must have "
+                f"{len(axes) + indices.ndim - 1} axes, {len(axes)} of them in update_window_dims "
+                f"{n.update_window_dims}."
             )
         if any(updates.shape[d] > operand.shape[a] for a, d in zip(axes, n.update_window_dims, strict=True)):
             raise TypeError(
-                f"{self.name}: windows of updates of shape {updates.shape} are larger than the operand, of shape {operand.shape}."
+                f"{self.name}: windows of updates of shape {updates.shape} are larger than the "
+                f"operand, of shape {operand.shape}."
             )
         batch = tuple(s for d, s in enumerate(updates.shape) if d not in n.update_window_dims)
         if batch != indices.shape[:-1]:

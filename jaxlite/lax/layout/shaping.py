@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ class BroadcastInDim(Layout):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
         shape, dims = params["shape"], params["broadcast_dimensions"]
-        if len(dims) != aval.ndim or any(b <= a for a, b in zip(dims, dims[1:], strict=False)):
+        if len(dims) != aval.ndim or any(b <= a for a, b in itertools.pairwise(dims)):
             raise TypeError(
                 f"broadcast_in_dim: broadcast_dimensions {dims} must be increasing, one for each of {aval.ndim} axes."
             )
@@ -111,7 +112,7 @@ def linear_index(e: Any, index: Sequence[Any], shape: Sequence[int]) -> Any:
 
 def index_of_position(e: Any, position: Any, shape: Sequence[int]) -> list[Any]:
     """The index of a row-major position in an array of ``shape``."""
-    index = []
+    index: list[Any] = []
     for n in reversed(shape):
         index.append(e.rem(position, n) if len(index) + 1 < len(shape) else position)
         position = e.div(position, n) if n else position
@@ -133,7 +134,9 @@ class Reshape(Layout):
         (aval,) = avals
         if math.prod(params["new_sizes"]) != aval.size:
             raise TypeError(
-                f"reshape total size must be unchanged, got new_sizes {params['new_sizes']} (product {math.prod(params['new_sizes'])}) for shape {aval.shape} (product {aval.size})."
+                f"reshape total size must be unchanged, got new_sizes {params['new_sizes']} "
+                f"(product {math.prod(params['new_sizes'])}) for shape {aval.shape} (product "
+                f"{aval.size})."
             )
         return (ShapedArray(tuple(params["new_sizes"]), aval.dtype, aval.weak_type),)
 
@@ -175,7 +178,8 @@ class Transpose(Layout):
         permutation = params["permutation"]
         if sorted(permutation) != list(range(aval.ndim)):
             raise TypeError(
-                f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {aval.shape}."
+                "transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{permutation} for operand shape {aval.shape}."
             )
         return (ShapedArray(tuple(aval.shape[p] for p in permutation), aval.dtype, aval.weak_type),)
 
@@ -214,7 +218,8 @@ class Squeeze(Layout):
         dims = params["dimensions"]
         if any(not 0 <= d < aval.ndim or aval.shape[d] != 1 for d in dims):
             raise ValueError(
-                f"cannot select an axis to squeeze out which has size not equal to one, got shape={aval.shape} and dimensions={dims}"
+                "cannot select an axis to squeeze out which has size not equal to one, got "
+                f"shape={aval.shape} and dimensions={dims}"
             )
         return (ShapedArray(tuple(n for d, n in enumerate(aval.shape) if d not in dims), aval.dtype, aval.weak_type),)
 
@@ -338,7 +343,8 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
     dims = sorted(d + rank if d < 0 else d for d in map(operator.index, dimensions))
     if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
         raise ValueError(
-            f"expand_dims: axes {tuple(dimensions)} do not fit a result of {rank} axes: each once, from {-rank} to {rank - 1}."
+            f"expand_dims: axes {tuple(dimensions)} do not fit a result of {rank} axes: each once, "
+            f"from {-rank} to {rank - 1}."
         )
     for d in dims:
         shape.insert(d, 1)

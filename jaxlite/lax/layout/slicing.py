@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Sequence
 from typing import Any, final
@@ -36,20 +37,23 @@ class Slice(Layout):
         strides = params["strides"] or (1,) * aval.ndim
         if not len(starts) == len(limits) == len(strides) == aval.ndim:
             raise TypeError(
-                f"slice: start_indices {starts}, limit_indices {limits} and strides {params['strides']} must have one entry for each of {aval.ndim} axes."
+                f"slice: start_indices {starts}, limit_indices {limits} and strides "
+                f"{params['strides']} must have one entry for each of {aval.ndim} axes."
             )
         shape = []
         for start, limit, stride, n in zip(starts, limits, strides, aval.shape, strict=True):
             if not 0 <= start <= limit <= n or stride < 1:
                 raise TypeError(
-                    f"slice: start_indices {starts}, limit_indices {limits}, strides {strides} do not fit shape {aval.shape}: each needs 0 <= start <= limit <= length, stride >= 1."
+                    f"slice: start_indices {starts}, limit_indices {limits}, strides {strides} do "
+                    f"not fit shape {aval.shape}: each needs 0 <= start <= limit <= length, stride "
+                    ">= 1."
                 )
             shape.append(-(-(limit - start) // stride))
         return (ShapedArray(tuple(shape), aval.dtype, aval.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         strides = params["strides"] or (1,) * arrays[0].ndim
-        return (arrays[0][tuple(map(slice, params["start_indices"], params["limit_indices"], strides))],)
+        return (arrays[0][tuple(map(builtins.slice, params["start_indices"], params["limit_indices"], strides))],)
 
     def element(
         self, e: Any, number: int, index: tuple[Any, ...], read: Any, avals: Sequence[ShapedArray], **params: Any
@@ -102,7 +106,8 @@ class Pad(Layout):
             raise TypeError(f"pad: the padding value must be a scalar of dtype {aval.dtype.name}, got {value}.")
         if len(config) != aval.ndim:
             raise TypeError(
-                f"length of padding_config must equal the number of axes of operand, got padding_config {config} for operand shape {aval.shape}."
+                "length of padding_config must equal the number of axes of operand, got "
+                f"padding_config {config} for operand shape {aval.shape}."
             )
         if any(interior < 0 for _, _, interior in config):
             raise TypeError(f"interior padding in padding_config must be nonnegative, got padding_config {config}.")
@@ -120,10 +125,10 @@ class Pad(Layout):
         spread = np.full(
             [max(n + (n - 1) * i, 0) for n, (_, _, i) in zip(x.shape, config, strict=True)], value, x.dtype
         )
-        spread[tuple(slice(None, None, i + 1) for _, _, i in config)] = x
+        spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in config)] = x
         spread = np.pad(spread, [(max(low, 0), max(high, 0)) for low, high, _ in config], constant_values=value)
         cut = tuple(
-            slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(spread.shape, config, strict=True)
+            builtins.slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(spread.shape, config, strict=True)
         )
         return (spread[cut],)
 
@@ -156,7 +161,7 @@ class Pad(Layout):
         zero = constant(0, aval_of(cotangent).dtype)
         unpadded = pad(cotangent, zero, inverse)
         shape = aval_of(unpadded).shape
-        inner = slice_(unpadded, (0,) * len(shape), shape, tuple(i + 1 for _, _, i in config))
+        inner = slice(unpadded, (0,) * len(shape), shape, tuple(i + 1 for _, _, i in config))
         everything = tuple(range(len(config)))
         to_value = None
         if is_linear(value):
@@ -194,11 +199,14 @@ class Concatenate(Layout):
         shapes = [a.shape for a in avals]
         if not avals or any(len(s) != len(shapes[0]) for s in shapes) or not 0 <= d < len(shapes[0]):
             raise TypeError(
-                f"Cannot concatenate arrays of shapes {shapes} along dimension {d}: they need the same number of axes, and that dimension."
+                f"Cannot concatenate arrays of shapes {shapes} along dimension {d}: they need the "
+                "same number of axes, and that dimension."
             )
         if any(s[:d] + s[d + 1 :] != shapes[0][:d] + shapes[0][d + 1 :] for s in shapes):
             raise TypeError(
-                f"Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: concatenating along dimension {d} for shapes {', '.join(map(str, shapes))}."
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: concatenating along dimension {d} for shapes "
+                f"{', '.join(map(str, shapes))}."
             )
         if any(a.dtype != avals[0].dtype for a in avals):
             raise TypeError(
@@ -239,7 +247,7 @@ class Concatenate(Layout):
             starts, limits = [0] * len(shape), list(shape)
             starts[d], limits[d] = start, start + shape[d]
             start += shape[d]
-            parts.append(slice_(cotangents[0], starts, limits) if is_linear(operand) else None)
+            parts.append(slice(cotangents[0], starts, limits) if is_linear(operand) else None)
         return parts
 
     def batch(
@@ -287,7 +295,7 @@ class Split(Layout):
 slice_p, pad_p, concatenate_p, split_p = Slice(), Pad(), Concatenate(), Split()
 
 
-def slice_(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
+def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
     """``operand[start:limit:stride]`` along each axis (``jax.lax.slice``)."""
     operand = operand_of(operand)
     starts = tuple(operator.index(i) for i in start_indices)
@@ -306,13 +314,13 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     shape = aval_of(operand).shape
     axis = operator.index(axis) % len(shape)
     start, limit, step = (
-        slice(start_index, limit_index).indices(shape[axis])[0],
-        slice(start_index, limit_index).indices(shape[axis])[1],
+        builtins.slice(start_index, limit_index).indices(shape[axis])[0],
+        builtins.slice(start_index, limit_index).indices(shape[axis])[1],
         operator.index(stride),
     )
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], steps[axis] = start, max(start, limit), step
-    return slice_(operand, starts, limits, steps)
+    return slice(operand, starts, limits, steps)
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:

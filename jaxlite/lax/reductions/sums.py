@@ -77,10 +77,12 @@ class ReduceProd(Reduction):
         flat, flat_t = (
             get("reshape").bind(
                 bind(v, permutation=(*kept, *axes)),
-                new_sizes=(*(shape[d] for d in kept), int(np.prod([shape[d] for d in axes]))), dimensions=None, sharding=None,
+                new_sizes=(*(shape[d] for d in kept), int(np.prod([shape[d] for d in axes]))),
+                dimensions=None,
+                sharding=None,
             )
             for v in (x, t)
-        )  # fmt: skip
+        )
         others = _products_of_others(flat, len(kept))
         return [out], [get("reduce_sum").bind(get("mul").bind(flat_t, others), axes=(len(kept),), out_sharding=None)]
 
