@@ -161,7 +161,9 @@ mod = remainder
 
 def fmod(x1: Any, x2: Any, /) -> Any:
     """Elementwise remainder with the sign of ``x1``, as C's ``fmod``."""
-    x, y = promoted("fmod", x1, x2)
+    x, y = map(as_integers, promoted("fmod", x1, x2))
+    if not dtypes.is_float(aval_of(x).dtype):
+        y = _select(lax.eq(y, constant_like(y, 0)), constant_like(y, 1), y)  # fmod(x, 0) is 0
     return lax.rem(x, y)
 
 
@@ -216,9 +218,8 @@ def _integer_power(base: Any, exponent: Any) -> Any:
         dtype = np.dtype(np.int32)
     shape = aval_of(base).shape or aval_of(exponent).shape
     base, exponent = full_shape(base, shape), full_shape(exponent, shape)
-    one = lax.full_like(base, 1)
-    result = one
-    for _ in range(dtype.itemsize * 8 if dtype.kind == "u" else dtype.itemsize * 8 - 1):
+    result = full_shape(constant_like(base, 1), shape)
+    for _ in range(dtype.itemsize * 8):
         odd = lax.ne(lax.bitwise_and(exponent, constant_like(exponent, 1)), constant_like(exponent, 0))
         result = lax.select(odd, lax.mul(result, base), result)
         base = lax.mul(base, base)
@@ -233,7 +234,12 @@ def float_power(x: Any, y: Any, /) -> Any:
 
 def square(x: Any, /) -> Any:
     """Elementwise ``x * x``."""
-    return lax.square(array_operand("square", x))
+    return lax.square(as_integers(array_operand("square", x)))
+
+
+def as_integers(x: Any) -> Any:
+    """``x``, bools as int32."""
+    return convert(x, np.dtype(np.int32)) if dtypes.is_bool(aval_of(x).dtype) else x
 
 
 def reciprocal(x: Any, /) -> Any:

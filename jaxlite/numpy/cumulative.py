@@ -32,7 +32,7 @@ def _cumulative(name: str, a: Any, axis: Any, dtype: Any, combine: Any, identity
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, len(x.shape))
-    wanted = user_dtype(dtype) if dtype is not None else sum_dtype(x.dtype, True)
+    wanted = user_dtype(dtype) if dtype is not None else (sum_dtype(x.dtype, True) if dtypes.is_bool(x.dtype) else x.dtype)
     computing = np.dtype(np.float32) if dtypes.is_narrow_float(wanted) else wanted
     return convert(running(convert(x, computing), number, combine, identity), wanted)
 

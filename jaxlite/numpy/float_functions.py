@@ -141,7 +141,7 @@ def sinc(x: Any, /) -> Any:
     zero = lax.eq(value, constant_like(value, 0))
     angle = lax.mul(constant_like(value, np.pi), value)
     safe = _select(zero, constant_like(value, 1), angle)
-    return _select(zero, _sinc_near_zero(angle), lax.div(lax.sin(safe), safe))
+    return _select(zero, _sinc_near_zero(_select(zero, angle, constant_like(angle, 0))), lax.div(lax.sin(safe), safe))
 
 
 def _sinc_near_zero(angle: Any) -> Any:
@@ -184,7 +184,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     """``x1 * 2 ** x2``."""
     (x,) = promoted_float("ldexp", x1)
     exponent = array_operand("ldexp", x2)
-    if not dtypes.is_integer(exponent.dtype):
+    if not (dtypes.is_integer(exponent.dtype) or dtypes.is_bool(exponent.dtype)):
         raise ValueError(f"ldexp: x2 must be an integer, got {exponent.dtype.name}.")
     x, power = promoted_float("ldexp", x, exponent)
     return lax.mul(x, lax.exp2(power))

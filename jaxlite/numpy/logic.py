@@ -12,7 +12,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.primitive import Primitive, get
 from jaxlite.lax.elementwise.casts import convert
-from jaxlite.numpy.arithmetic import Binary, quick
+from jaxlite.numpy.arithmetic import Binary, as_integers, quick
 from jaxlite.numpy.promotion import array_operand, constant_like, promoted
 
 Unary = Callable[[Any], Any]
@@ -90,18 +90,19 @@ invert = bitwise_invert = bitwise_not
 def bitwise_count(x: Any, /) -> Any:
     """The number of set bits of the absolute value, as uint8."""
     value = array_operand("bitwise_count", x)
+    value = convert(value, np.dtype(np.uint8)) if dtypes.is_bool(value.dtype) else value
     size = lax.abs(value) if value.dtype.kind == "i" else value
     return convert(lax.population_count(size), np.dtype(np.uint8))
 
 
 def left_shift(x: Any, y: Any, /) -> Any:
     """Elementwise ``x << y``."""
-    return lax.shift_left(*promoted("left_shift", x, y))
+    return lax.shift_left(*map(as_integers, promoted("left_shift", x, y)))
 
 
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """Elementwise ``x1 >> x2``; signed integers keep their sign."""
-    x, y = promoted("right_shift", x1, x2)
+    x, y = map(as_integers, promoted("right_shift", x1, x2))
     return lax.shift_right_logical(x, y) if aval_of(x).dtype.kind == "u" else lax.shift_right_arithmetic(x, y)
 
 

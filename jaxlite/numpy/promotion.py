@@ -147,8 +147,13 @@ def promoted_float(name: str, *values: Any) -> list[Any]:
 
 
 def constant_like(x: Any, value: Any) -> Any:
-    """A scalar constant of the dtype of ``x``."""
-    return lax_constant(value, aval_of(x).dtype)
+    """A scalar constant of the dtype of ``x``, and as weakly typed."""
+    aval = aval_of(x)
+    if aval.weak_type:
+        plain = int(value) if dtypes.is_integer(aval.dtype) else float(value) if dtypes.is_float(aval.dtype) else value
+        if aval_of(plain).dtype == aval.dtype:
+            return plain
+    return lax_constant(value, aval.dtype)
 
 
 def lax_constant(value: Any, dtype: Any) -> Any:
@@ -165,7 +170,8 @@ def axis_of(axis: Any, rank: int) -> int:
     """``axis`` counted from the front; ``ValueError`` where there is no such axis."""
     number = operator.index(axis)
     if not -rank <= number < rank:
-        raise ValueError(f"axis {number} is out of bounds for array of dimension {rank}")
+        # A ValueError and an IndexError: JAX raises now the one, now the other.
+        raise np.exceptions.AxisError(f"axis {number} is out of bounds for array of dimension {rank}")
     return number % rank
 
 

@@ -14,7 +14,9 @@ from typing import Any, final
 
 import numpy as np
 
+from jaxlite.backends.cpu import flat
 from jaxlite.backends.cpu.executable import Executable as NativeExecutable, compile_plan
+from jaxlite.backends.cpu.flat import FlatKernel
 from jaxlite.backends.cpu.target import host_target
 from jaxlite.compiler.pipeline import compile_jaxpr
 from jaxlite.compiler.report import CompileReport
@@ -60,6 +62,7 @@ class CpuRuntime:
 
     def __init__(self) -> None:
         self._eager: dict[Any, Program] = {}
+        self._flat: dict[Any, FlatKernel] = {}
         self._inner: weakref.WeakKeyDictionary[ClosedJaxpr, dict[bool, Program]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -81,7 +84,25 @@ class CpuRuntime:
         inner = primitive.inlined(**params)
         if inner is not None:
             return self._program_of(inner)([*inner.consts, *operands])
+        if primitive.family == "elementwise":
+            (out, *_) = primitive.abstract_eval(*avals, **params)
+            if flat.fits(primitive, avals, out):
+                kernel = self._flat_kernel(primitive, avals, out, params)
+                return [kernel([x if type(x) is Array else _in_memory(x) for x in operands], out)]
         return self._eager_program(primitive, avals, params)(operands)
+
+    def _flat_kernel(
+        self, primitive: Primitive, avals: Sequence[ShapedArray], out: ShapedArray, params: dict[str, Any]
+    ) -> FlatKernel:
+        """The kernel that serves every shape of these dtypes."""
+        operands = tuple([(a.dtype, bool(a.shape)) for a in avals])
+        contract = config.contract_fma.value
+        key = (primitive, operands, tuple([(k, _hashable(v)) for k, v in params.items()]), contract)
+        kernel = self._flat.get(key)
+        if kernel is None:
+            kernel = FlatKernel(flat.flat_kernel(primitive, operands, out.dtype, params), contract)
+            self._flat[key] = kernel
+        return kernel
 
     def _program_of(self, closed: ClosedJaxpr) -> Program:
         """The compiled form of a call's jaxpr, kept as long as the jaxpr lives."""
