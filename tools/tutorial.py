@@ -1,12 +1,14 @@
 """``./tutorial``: opens the tutorial in JupyterLab; ``--html`` runs it and writes one HTML file.
 
-The HTML file needs no server, no network and no scripts to be read.
+Lab opens a copy in ``my_tutorial/``, kept from one time to the next, so that the repository stays
+clean. The HTML file needs no server, no network and no scripts to be read.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -32,8 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.html:
         sys.exit(subprocess.run(html_command(python, Path(options.output)), check=False).returncode)
     root = ["--allow-root"] if _is_root() else []
-    command = [python, "-m", "jupyterlab", *root, *for_lab, str(NOTEBOOK)]
+    command = [python, "-m", "jupyterlab", *root, *for_lab, str(working_copy())]
     sys.exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
+
+
+def working_copy() -> Path:
+    """The reader's own copy of the tutorial, made where there is none."""
+    copy = ROOT / "my_tutorial" / NOTEBOOK.name
+    if not copy.exists():
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(NOTEBOOK, copy)
+    return copy
 
 
 def html_command(python: str, output: Path) -> list[str]:

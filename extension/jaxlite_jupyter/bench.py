@@ -34,10 +34,7 @@ class BenchView:
 
     def html(self) -> str:
         """The table as HTML."""
-        rows = [
-            ("", [text(n), number_html(r["median"]), number_html(r["fastest"])])
-            for n, r in self.rows.items()
-        ]
+        rows = [("", [text(n), number_html(r["median"]), number_html(r["fastest"])]) for n, r in self.rows.items()]
         head = f"<p>{text(self.text().splitlines()[0])}</p>"
         body = table(("cell", "median (measured)", "fastest (measured)"), rows)
         style = f"<style>{static_text('style.css')}</style>"

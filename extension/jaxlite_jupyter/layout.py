@@ -7,7 +7,8 @@ order, so that both give the same picture.
 
 1. Within a group, edges between descendants are edges between its direct members.
 2. A member's layer is the longest path to it; members without predecessors sink to their readers.
-3. Edges over several layers get a dummy member in each layer between.
+3. Edges over several layers get a dummy member in each layer between; so do those that come into
+   the group from above, or leave it below.
 4. Layers are ordered by the mean position of their neighbours, sweeping down and up.
 5. Positions are the least-squares fit to the neighbours' that keeps order and gaps.
 """
@@ -24,6 +25,8 @@ LAYER_GAP = 34.0
 PADDING = 14.0  # inside a group's frame
 TITLE = 20.0  # room for a group's name
 DUMMY = 6.0  # width that a passing edge takes
+
+TOP, BOTTOM = "\ntop", "\nbottom"  # a group's borders, as ends of edges
 
 Point = tuple[float, float]
 
@@ -58,7 +61,7 @@ class _Level:
 
     layers: dict[str, int]
     boxes: dict[str, Box]
-    routes: dict[tuple[str, str], list[Point]]
+    routes: dict[tuple[str, str], list[Point]]  # with TOP and BOTTOM for the group's borders
     width: float
     height: float
 
@@ -81,6 +84,10 @@ def layout(
         home, first, second = _common(paths[a], paths[b])
         if first != second:
             projected[home][first, second] = None
+        for frame, inner in _inside(paths[a], home):
+            projected[frame][inner, BOTTOM] = None
+        for frame, inner in _inside(paths[b], home):
+            projected[frame][TOP, inner] = None
     sizes = {i["id"]: (float(i["width"]), float(i["height"])) for i in items}
     levels: dict[str | None, _Level] = {}
     for group in sorted(groups, key=lambda g: -len(paths[g["id"]])):
@@ -109,11 +116,16 @@ def _common(a: list[str], b: list[str]) -> tuple[str | None, str, str]:
     return (a[depth - 1] if depth else None), a[depth], b[depth]
 
 
-def _lay_level(
-    members: list[str], edges: list[tuple[str, str]], sizes: dict[str, tuple[float, float]]
-) -> _Level:
-    layers = layers_of(members, edges)
-    rows, links, chains = _with_dummies(members, edges, layers)
+def _inside(path: list[str], home: str | None) -> list[tuple[str, str]]:
+    """The groups on ``path`` below ``home``, outermost first, each with its member on the path."""
+    start = 0 if home is None else path.index(home) + 1
+    return list(zip(path[start:-1], path[start + 1 :], strict=True))
+
+
+def _lay_level(members: list[str], edges: list[tuple[str, str]], sizes: dict[str, tuple[float, float]]) -> _Level:
+    layers = layers_of(members, [e for e in edges if e[0] != TOP and e[1] != BOTTOM])
+    last = max(layers.values(), default=-1)
+    rows, links, chains = _with_dummies(members, edges, {**layers, TOP: -1, BOTTOM: last + 1})
     widths = {m: sizes[m][0] if m in sizes else DUMMY for row in rows for m in row}
     _order(rows, links)
     x = _positions(rows, links, widths)
@@ -127,7 +139,7 @@ def _lay_level(
                 boxes[m] = Box(x[m], y + height / 2, *sizes[m])
         y += height + LAYER_GAP
     routes = {
-        edge: [(x[d], middles[layers[edge[0]] + 1 + i]) for i, d in enumerate(chain)]
+        edge: [(x[d], middles[layers.get(edge[0], -1) + 1 + i]) for i, d in enumerate(chain)]
         for edge, chain in chains.items()
     }
     right = max((x[m] + widths[m] / 2 for row in rows for m in row), default=0.0)
@@ -168,7 +180,7 @@ def _with_dummies(
     members: list[str], edges: list[tuple[str, str]], layers: dict[str, int]
 ) -> tuple[list[list[str]], list[tuple[str, str]], dict[tuple[str, str], list[str]]]:
     """Rows with dummies, links between neighbouring rows only, and each long edge's dummies."""
-    rows: list[list[str]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
+    rows: list[list[str]] = [[] for _ in range(layers[BOTTOM])]
     for member in members:
         rows[layers[member]].append(member)
     links: list[tuple[str, str]] = []
@@ -180,9 +192,10 @@ def _with_dummies(
             dummy = f"{a}\n{b}\n{layer}"
             rows[layer].append(dummy)
             chain.append(dummy)
-            links.append((last, dummy))
+            if last != TOP:
+                links.append((last, dummy))
             last = dummy
-        if layers[a] < layers[b]:
+        if layers[a] < layers[b] and last != TOP and b != BOTTOM:
             links.append((last, b))
         if chain:
             chains[a, b] = chain
@@ -217,9 +230,7 @@ def _order(rows: list[list[str]], links: list[tuple[str, str]]) -> None:
                 place[m] = float(i)
 
 
-def _positions(
-    rows: list[list[str]], links: list[tuple[str, str]], widths: dict[str, float]
-) -> dict[str, float]:
+def _positions(rows: list[list[str]], links: list[tuple[str, str]], widths: dict[str, float]) -> dict[str, float]:
     above, below = _neighbours(links)
     x: dict[str, float] = {}
     for row in rows:
@@ -279,11 +290,14 @@ def _assemble(
     routes = []
     for source, target in edges:
         home, first, second = _common(paths[source], paths[target])
-        left, top = corners[home]
-        middle = levels[home].routes.get((first, second), [])
         start, end = boxes[source], boxes[target]
         points = [(start.x, start.y + start.height / 2)]
-        points += [(left + px, top + py) for px, py in middle]
+        legs: list[tuple[str | None, str, str]] = [(home, first, second)]
+        legs[:0] = [(g, m, BOTTOM) for g, m in reversed(_inside(paths[source], home))]
+        legs += [(g, TOP, m) for g, m in _inside(paths[target], home)]
+        for group, above, below in legs:
+            left, top = corners[group]
+            points += [(left + x, top + y) for x, y in levels[group].routes.get((above, below), [])]
         points.append((end.x, end.y - end.height / 2))
         routes.append((source, target, points))
     return Placed(boxes, layers, routes, levels[None].width, levels[None].height)

@@ -105,9 +105,7 @@ class JitMagic:
             del self._programs[next(iter(self._programs))]
         return program
 
-    def _bench(
-        self, runs: int, cell: Cell, program: CellProgram, variables: Variables, first: float
-    ) -> BenchView:
+    def _bench(self, runs: int, cell: Cell, program: CellProgram, variables: Variables, first: float) -> BenchView:
         if runs < 1:
             raise UsageError(f"%%jit --bench {runs}: give the number of runs, 1 or more.")
         namespace = self._shell.user_ns
@@ -148,18 +146,14 @@ def _shown(given: list[str]) -> list[str]:
     return names
 
 
-def _check_names(
-    cell: Cell, namespace: dict[str, Any], trace: list[str], static: list[str]
-) -> None:
+def _check_names(cell: Cell, namespace: dict[str, Any], trace: list[str], static: list[str]) -> None:
     for option, names in (("--trace", trace), ("--static", static)):
         for name in names:
             if name not in namespace:
                 raise UsageError(f"%%jit {option} {name}: the notebook has no variable {name!r}.")
             if name not in cell.reads:
                 reads = ", ".join(sorted(n for n in cell.reads if n in namespace)) or "nothing"
-                raise UsageError(
-                    f"%%jit {option} {name}: the cell does not read it; it reads {reads}."
-                )
+                raise UsageError(f"%%jit {option} {name}: the cell does not read it; it reads {reads}.")
     both = sorted(set(trace) & set(static))
     if both:
         raise UsageError(f"%%jit: {', '.join(both)} cannot be both traced and static.")

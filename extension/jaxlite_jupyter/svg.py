@@ -35,9 +35,7 @@ def graph_svg(payload: Mapping[str, Any], closed: Collection[str] = (), selected
     depth = {g["id"]: 0 for g in payload["groups"]}
     for group in payload["groups"]:
         depth[group["id"]] = depth.get(group["parent"], -1) + 1
-    parts = [
-        _frame(g, placed.boxes[g["id"]]) for g in sorted(seen.groups, key=lambda g: depth[g["id"]])
-    ]
+    parts = [_frame(g, placed.boxes[g["id"]]) for g in sorted(seen.groups, key=lambda g: depth[g["id"]])]
     parts += [_edge(points) for _, _, points in placed.edges]
     parts += [_frame_title(g, placed.boxes[g["id"]]) for g in seen.groups]
     nodes = {n["id"]: n for n in payload["nodes"]}

@@ -114,9 +114,7 @@ def _is_traced(leaf: Any, numbers_too: bool) -> bool:
     return numbers_too and is_valid(leaf)
 
 
-def _follow(
-    value: Any, namespace: Mapping[str, Any], found: set[str], baked: set[str], in_jit: bool
-) -> None:
+def _follow(value: Any, namespace: Mapping[str, Any], found: set[str], baked: set[str], in_jit: bool) -> None:
     """Adds the notebook's variables that functions in ``value`` use.
 
     What a jitted function uses is ``baked``: it stays a constant, as the function's own cache of

@@ -72,9 +72,7 @@ class GraphView:
         if self._widget is None:
             from jaxlite_jupyter.widget import GraphWidget
 
-            self._widget = GraphWidget(
-                payload=self.payload, selected=self._selected, closed=self._closed
-            )
+            self._widget = GraphWidget(payload=self.payload, selected=self._selected, closed=self._closed)
         return self._widget
 
     def svg(self) -> str:

@@ -52,9 +52,7 @@ def initially_closed(payload: Mapping[str, Any]) -> list[str]:
     return [g["id"] for g in payload["groups"]]
 
 
-def _outermost(
-    node: str, parent: str | None, groups: Mapping[str, Any], closed: Collection[str]
-) -> str:
+def _outermost(node: str, parent: str | None, groups: Mapping[str, Any], closed: Collection[str]) -> str:
     shown = node
     while parent is not None:
         if parent in closed:

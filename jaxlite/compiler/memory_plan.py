@@ -67,14 +67,11 @@ def lifetimes(steps: Sequence[Step]) -> dict[int, tuple[int, int]]:
             inside: set[int] = set()
             for inner in inner_blocks(step):
                 inside |= walk(inner)
-            end = clock
+            end = clock - 1
             for storage in own:
                 touch(storage, begin, end)
             if isinstance(step, (For, While)):
-                for storage in inside:
-                    if _outlives(storage, begin, alive) or storage in own:
-                        touch(storage, begin, end)
-            loops.append((begin, end, inside)) if isinstance(step, (For, While)) else None
+                loops.append((begin, end, inside))
             touched |= own | inside
         return touched
 
@@ -86,10 +83,6 @@ def lifetimes(steps: Sequence[Step]) -> dict[int, tuple[int, int]]:
             if first < begin or last > end:
                 alive[storage] = (min(first, begin), max(last, end))
     return alive
-
-
-def _outlives(storage: int, begin: int, alive: dict[int, tuple[int, int]]) -> bool:
-    return storage in alive and alive[storage][0] < begin
 
 
 def place(storages: Sequence[Storage], steps: Sequence[Step]) -> tuple[tuple[Storage, ...], int]:

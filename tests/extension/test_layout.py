@@ -36,9 +36,7 @@ def payloads(draw: Any) -> dict[str, Any]:
         for i in range(count)
     ]
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
-    chosen = (
-        draw(st.sets(pairs.filter(lambda p: p[0] < p[1]), max_size=3 * count)) if count > 1 else []
-    )
+    chosen = draw(st.sets(pairs.filter(lambda p: p[0] < p[1]), max_size=3 * count)) if count > 1 else []
     edges = [[f"n{a}", f"n{b}"] for a, b in sorted(chosen)]
     return {"nodes": nodes, "groups": groups, "edges": edges}
 
@@ -118,9 +116,7 @@ def javascript(browser):
 
 
 @pytest.mark.browser
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payloads(), st.data())
 def test_javascript_gives_the_same_picture(javascript, payload, data):
     closed = data.draw(closed_groups(payload))
@@ -135,4 +131,7 @@ def test_javascript_gives_the_same_picture(javascript, payload, data):
         mine = placed.boxes[key]
         # The same operations in the same order: equal but for nothing; 1e-9 px is far below sight.
         assert abs(box["x"] - mine.x) < 1e-9 and abs(box["y"] - mine.y) < 1e-9
-    assert [[a, b] for a, b, _ in found["routes"]] == [[a, b] for a, b, _ in placed.edges]
+    for (a, b, theirs), (source, target, points) in zip(found["routes"], placed.edges, strict=True):
+        assert (a, b) == (source, target)
+        flat = [c for point in theirs for c in point]
+        assert flat == pytest.approx([c for point in points for c in point], abs=1e-9)

@@ -32,8 +32,7 @@ def block(payload: Mapping[str, Any], parts: Sequence[str]) -> str:
     keys += [k["id"] for k in payload.get("kernels", ())]
     keys += [g["id"] for g in payload.get("groups", ()) if g["kind"] == "kernel"]
     rules = "".join(
-        f"#{key}:has(.{k}:hover) .{k},#{key}:has(.{k}:focus) .{k}{{background:#ffe08280}}"
-        for k in keys[:MOST_RULES]
+        f"#{key}:has(.{k}:hover) .{k},#{key}:has(.{k}:focus) .{k}{{background:#ffe08280}}" for k in keys[:MOST_RULES]
     )
     style = f"<style>{static_text('style.css')}{rules}</style>"
     return f'<div class="jaxlite" id="{key}">{style}\n{body}\n</div>'
@@ -65,18 +64,13 @@ def number_html(quantity: Mapping[str, Any] | None) -> str:
 def table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     """A table; each row is its classes and its cells (HTML)."""
     cells = "".join(f"<th>{text(h)}</th>" for h in head)
-    body = "".join(
-        f'<tr class="{classes}">{"".join(f"<td>{c}</td>" for c in row)}</tr>'
-        for classes, row in rows
-    )
+    body = "".join(f'<tr class="{classes}">{"".join(f"<td>{c}</td>" for c in row)}</tr>' for classes, row in rows)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def details(summary: str, body: str, is_open: bool = False) -> str:
     """A part that can be folded without scripts."""
-    return (
-        f"<details{' open' if is_open else ''}><summary>{text(summary)}</summary>{body}</details>"
-    )
+    return f"<details{' open' if is_open else ''}><summary>{text(summary)}</summary>{body}</details>"
 
 
 def lines_html(payload: Mapping[str, Any]) -> str:

@@ -27,27 +27,19 @@ def fusion_html(payload: Mapping[str, Any]) -> str:
     host = payload["host_calls"]
     calls = f"<p>Calls into Python: {text(', '.join(host))}</p>" if host else ""
     kernels = "".join(map(_kernel, payload["kernels"]))
-    return block(
-        payload, [head, lines_html(payload), kernels, _decisions(payload), _passes(payload), calls]
-    )
+    return block(payload, [head, lines_html(payload), kernels, _decisions(payload), _passes(payload), calls])
 
 
 def _kernel(kernel: Mapping[str, Any]) -> str:
     traffic = [
-        f"{what} {number_html(kernel[what])} ({kernel[what]['basis']})"
-        for what in ("reads", "writes")
-        if kernel[what]
+        f"{what} {number_html(kernel[what])} ({kernel[what]['basis']})" for what in ("reads", "writes") if kernel[what]
     ]
     key = kernel["id"]
     title = f"<p><b>{text(kernel['name'])}</b> ({text(kernel['kind'])}): {', '.join(traffic)}</p>"
     rows = [_equation(e, key, "") for e in kernel["equations"]]
     rows += [_equation(e, key, "recomputed here") for e in kernel["recomputed"]]
     reason = f"<p>{text(kernel['reason'])}</p>" if kernel["reason"] else ""
-    nest = (
-        details("Loop nest", f"<pre>{text(kernel['loop_nest'])}</pre>")
-        if kernel["loop_nest"]
-        else ""
-    )
+    nest = details("Loop nest", f"<pre>{text(kernel['loop_nest'])}</pre>") if kernel["loop_nest"] else ""
     body = table(("equation", "your line", ""), rows)
     return f'<div class="jx-kernel {key}" tabindex="0">{title}{reason}{body}{nest}</div>'
 
@@ -62,14 +54,11 @@ def _decisions(payload: Mapping[str, Any]) -> str:
     rows = []
     for name, decision in decisions_of(payload):
         numbers = ", ".join(
-            f"{text(k.replace('_', ' '))} {number_html(v)} ({v['basis']})"
-            for k, v in decision["numbers"].items()
+            f"{text(k.replace('_', ' '))} {number_html(v)} ({v['basis']})" for k, v in decision["numbers"].items()
         )
         key = decision["source"]["key"] if decision["source"] else ""
         cells = [text(name), text(decision["subject"]), f"<b>{text(decision['verdict'])}</b>"]
-        rows.append(
-            (key, [*cells, text(decision["reason"]), numbers, source_html(decision["source"])])
-        )
+        rows.append((key, [*cells, text(decision["reason"]), numbers, source_html(decision["source"])]))
     head = ("pass", "what", "decision", "reason", "numbers", "your line")
     return details(f"Why: {len(rows)} decisions", table(head, rows), is_open=True)
 

@@ -12,6 +12,8 @@ const LAYER_GAP = 34;
 const PADDING = 14;
 const TITLE = 20;
 const DUMMY = 6;
+const TOP = "\ntop"; // a group's borders, as ends of edges
+const BOTTOM = "\nbottom";
 const HEIGHT = 28;
 const MARGIN = 8;
 const SVG = "http://www.w3.org/2000/svg";
@@ -72,7 +74,10 @@ function layout(items, groups, edges) {
   const projected = new Map([...members.keys()].map((g) => [g, new Map()]));
   for (const [a, b] of edges) {
     const [home, first, second] = common(paths.get(a), paths.get(b));
-    if (first !== second) projected.get(home).set(edgeKey(first, second), [first, second]);
+    const add = (group, from, to) => projected.get(group).set(edgeKey(from, to), [from, to]);
+    if (first !== second) add(home, first, second);
+    for (const [group, member] of inside(paths.get(a), home)) add(group, member, BOTTOM);
+    for (const [group, member] of inside(paths.get(b), home)) add(group, TOP, member);
   }
   const sizes = new Map(items.map((i) => [i.id, [i.width, i.height]]));
   const levels = new Map();
@@ -101,9 +106,17 @@ function common(a, b) {
   return [depth ? a[depth - 1] : null, a[depth], b[depth]];
 }
 
+/** The groups on `path` below `home`, outermost first, each with its member on the path. */
+function inside(path, home) {
+  const start = home === null ? 0 : path.indexOf(home) + 1;
+  return path.slice(start, -1).map((group, i) => [group, path[start + 1 + i]]);
+}
+
 function layLevel(members, edges, sizes) {
-  const layers = layersOf(members, edges);
-  const [rows, links, chains] = withDummies(members, edges, layers);
+  const layers = layersOf(members, edges.filter(([a, b]) => a !== TOP && b !== BOTTOM));
+  const last = Math.max(-1, ...layers.values());
+  const bordered = new Map([...layers, [TOP, -1], [BOTTOM, last + 1]]);
+  const [rows, links, chains] = withDummies(members, edges, bordered);
   const width = (m) => (sizes.has(m) ? sizes.get(m)[0] : DUMMY);
   orderRows(rows, links);
   const x = positions(rows, links, width);
@@ -122,7 +135,7 @@ function layLevel(members, edges, sizes) {
   }
   const routes = new Map();
   for (const [key, [first, chain]] of chains) {
-    routes.set(key, chain.map((d, i) => [x.get(d), middles[layers.get(first) + 1 + i]]));
+    routes.set(key, chain.map((d, i) => [x.get(d), middles[bordered.get(first) + 1 + i]]));
   }
   const right = Math.max(0, ...rows.flat().map((m) => x.get(m) + width(m) / 2));
   return { layers, boxes, routes, width: right, height: Math.max(y - LAYER_GAP, 0) };
@@ -163,7 +176,7 @@ function layersOf(members, edges) {
 }
 
 function withDummies(members, edges, layers) {
-  const rows = Array.from({ length: Math.max(-1, ...layers.values()) + 1 }, () => []);
+  const rows = Array.from({ length: layers.get(BOTTOM) }, () => []);
   for (const m of members) rows[layers.get(m)].push(m);
   const links = [];
   const chains = new Map();
@@ -174,10 +187,10 @@ function withDummies(members, edges, layers) {
       const dummy = `${a}\n${b}\n${layer}`;
       rows[layer].push(dummy);
       chain.push(dummy);
-      links.push([last, dummy]);
+      if (last !== TOP) links.push([last, dummy]);
       last = dummy;
     }
-    if (layers.get(a) < layers.get(b)) links.push([last, b]);
+    if (layers.get(a) < layers.get(b) && last !== TOP && b !== BOTTOM) links.push([last, b]);
     if (chain.length) chains.set(edgeKey(a, b), [a, chain]);
   }
   return [rows, links, chains];
@@ -276,11 +289,15 @@ function assemble(members, levels, sizes, paths, edges) {
   }
   const routes = edges.map(([a, b]) => {
     const [home, first, second] = common(paths.get(a), paths.get(b));
-    const [left, top] = corners.get(home);
-    const middle = levels.get(home).routes.get(edgeKey(first, second)) ?? [];
     const [start, end] = [boxes.get(a), boxes.get(b)];
     const points = [[start.x, start.y + start.height / 2]];
-    for (const [px, py] of middle) points.push([left + px, top + py]);
+    const legs = inside(paths.get(a), home).reverse().map(([g, m]) => [g, m, BOTTOM]);
+    legs.push([home, first, second], ...inside(paths.get(b), home).map(([g, m]) => [g, TOP, m]));
+    for (const [group, above, below] of legs) {
+      const [left, top] = corners.get(group);
+      const route = levels.get(group).routes.get(edgeKey(above, below)) ?? [];
+      for (const [x, y] of route) points.push([left + x, top + y]);
+    }
     points.push([end.x, end.y - end.height / 2]);
     return [a, b, points];
   });
