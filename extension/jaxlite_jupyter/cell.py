@@ -48,11 +48,10 @@ def parse_cell(source: str, file: str) -> Cell:
 
 def _refuse(tree: ast.Module, source: str) -> None:
     """Errors for what a function of the cell's variables cannot do."""
-    for statement in tree.body:
-        for node in _outside_functions(statement):
-            if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
-                message = "%%jit cannot compile `await`: wait for the value in a cell of its own."
-                raise CellError(message, source, node.lineno)
+    for node in _outside_functions(tree):
+        if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
+            message = "%%jit cannot compile `await`: wait for the value in a cell of its own."
+            raise CellError(message, source, node.lineno)
 
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
@@ -66,6 +65,9 @@ def _read_names(tree: ast.Module, table: symtable.SymbolTable) -> set[str]:
     """Names used as globals in any scope, but those that are always assigned before."""
     used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
     used |= _used_inside(table)
+    for node in ast.walk(tree):  # `x += 1` reads x, which symbol tables do not say
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            used.add(node.target.id)
     seen: set[str] = set()
     assigned_first: set[str] = set()
     for statement in tree.body:

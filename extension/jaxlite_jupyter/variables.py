@@ -179,6 +179,14 @@ def constant_key(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return type(value), frozenset(map(constant_key, value))
     equality: Any = type(value).__eq__
-    if equality is object.__eq__ or type(value).__hash__ is None:
+    if equality is object.__eq__ or not _is_hashable(value):
         return Identity(value)
     return type(value), value
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -13,8 +13,7 @@ from jaxlite.core.avals import aval_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import absolute, add2, divide2, maximum2, minimum2, multiply2, negative2, square
 from jaxlite.numpy.creation import asarray
-from jaxlite.numpy.float_functions import expm1, logaddexp_, sqrt
-from jaxlite.numpy.float_functions import tanh as tanh
+from jaxlite.numpy.float_functions import expm1, logaddexp_, sqrt, tanh as tanh
 from jaxlite.numpy.joining import split
 from jaxlite.numpy.promotion import array_operand, axis_of, constant_like, promoted_float, user_dtype
 from jaxlite.numpy.selection import clip, where
@@ -99,7 +98,7 @@ def soft_sign(x: Any) -> Any:
 
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``."""
-    return lax.logistic(*promoted_float("sigmoid", x))
+    return lax.logistic(array_operand("sigmoid", x))
 
 
 def silu(x: Any) -> Any:
@@ -218,7 +217,9 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: Any = -1, out_
     wanted = dtypes.canonicalize(np.float64) if dtype is None else user_dtype(dtype)
     if isinstance(axis, str):
         if lax.axis_size(axis) != classes:
-            raise ValueError(f"Expected num_classes to match the size of axis {axis}, but {classes} != {lax.axis_size(axis)}")
+            raise ValueError(
+                f"Expected num_classes to match the size of axis {axis}, but {classes} != {lax.axis_size(axis)}"
+            )
         return convert(value == lax.axis_index(axis), wanted)
     rank = len(value.shape) + 1
     place = axis_of(axis, rank)

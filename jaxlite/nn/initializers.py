@@ -75,7 +75,9 @@ def truncated_normal(stddev: Any = 0.01, dtype: Any = None, lower: Any = -2.0, u
 def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any) -> tuple[float, float]:
     """How many inputs and outputs a parameter of ``shape`` connects."""
     if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D."
+        )
     sides = [[axis] if isinstance(axis, int) else list(axis) for axis in (in_axis, out_axis, batch_axis)]
     fan_in, fan_out, batch = (math.prod(shape[a] for a in axes) for axes in sides)
     field = math.prod(shape) / fan_in / fan_out / batch
@@ -92,7 +94,12 @@ def variance_scaling(
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         wanted = _float(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
-        shares = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2, "fan_geo_avg": math.sqrt(fan_in * fan_out)}
+        shares = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }
         if mode not in shares:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         variance = wanted.type(scale / shares[mode])

@@ -1,30 +1,27 @@
 """``jax.numpy``: NumPy's functions on jaxlite's arrays and tracers."""
 
 from numpy import (
-    dtype as dtype,
-    get_printoptions as get_printoptions,
-    index_exp as index_exp,
-    iterable as iterable,
-    printoptions as printoptions,
-    s_ as s_,
-    set_printoptions as set_printoptions,
-)
-from numpy import (
     character as character,
     complexfloating as complexfloating,
+    dtype as dtype,
     flexible as flexible,
     floating as floating,
     generic as generic,
+    get_printoptions as get_printoptions,
+    index_exp as index_exp,
     inexact as inexact,
     integer as integer,
+    iterable as iterable,
     number as number,
     object_ as object_,
+    printoptions as printoptions,
+    s_ as s_,
+    set_printoptions as set_printoptions,
     signedinteger as signedinteger,
     unsignedinteger as unsignedinteger,
 )
 
-from jaxlite.core.array import Array as ndarray
-from jaxlite.numpy import linalg as linalg
+from jaxlite.numpy import linalg as linalg, operators as operators
 from jaxlite.numpy.arithmetic import (
     abs as abs,
     absolute as absolute,
@@ -46,6 +43,16 @@ from jaxlite.numpy.arithmetic import (
     sign as sign,
     square as square,
     true_divide as true_divide,
+)
+from jaxlite.numpy.builtin_names import (
+    all as all,
+    any as any,
+    bool as bool,
+    max as max,
+    min as min,
+    ndarray as ndarray,
+    round as round,
+    sum as sum,
 )
 from jaxlite.numpy.constants import (
     e as e,
@@ -134,9 +141,9 @@ from jaxlite.numpy.float_functions import (
     hypot as hypot,
     ldexp as ldexp,
     log as log,
-    log10 as log10,
     log1p as log1p,
     log2 as log2,
+    log10 as log10,
     nextafter as nextafter,
     rad2deg as rad2deg,
     radians as radians,
@@ -246,41 +253,35 @@ from jaxlite.numpy.rearranging import (
     trapezoid as trapezoid,
 )
 from jaxlite.numpy.reductions import (
-    all_ as all,
     amax as amax,
     amin as amin,
-    any_ as any,
     argmax as argmax,
     argmin as argmin,
     count_nonzero as count_nonzero,
-    max_ as max,
-    min_ as min,
     minmax as minmax,
     prod as prod,
     ptp as ptp,
-    sum_ as sum,
 )
 from jaxlite.numpy.scalar_types import (
     bfloat16 as bfloat16,
-    bool_ as bool,
     bool_ as bool_,
     cdouble as cdouble,
-    complex128 as complex128,
     complex64 as complex64,
+    complex128 as complex128,
     csingle as csingle,
     double as double,
     float16 as float16,
     float32 as float32,
     float64 as float64,
+    int8 as int8,
     int16 as int16,
     int32 as int32,
     int64 as int64,
-    int8 as int8,
     single as single,
+    uint8 as uint8,
     uint16 as uint16,
     uint32 as uint32,
     uint64 as uint64,
-    uint8 as uint8,
 )
 from jaxlite.numpy.searching import (
     argwhere as argwhere,
@@ -303,7 +304,6 @@ from jaxlite.numpy.selection import (
     nan_to_num as nan_to_num,
     real as real,
     rint as rint,
-    round_ as round,
     select as select,
     trunc as trunc,
     where as where,
@@ -395,4 +395,3 @@ from jaxlite.numpy.ufuncs import (
     subtract as subtract,
     ufunc as ufunc,
 )
-from jaxlite.numpy.operators import install as _install

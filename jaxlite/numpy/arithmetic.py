@@ -212,14 +212,11 @@ def _fixed_power(base: Any, exponent: int) -> Any:
 
 def _integer_power(base: Any, exponent: Any) -> Any:
     """Powers of integers by squaring: one step for each bit of the exponent."""
-    dtype = aval_of(base).dtype
-    if dtypes.is_bool(dtype):
-        base, exponent = (convert(v, np.dtype(np.int32)) for v in (base, exponent))
-        dtype = np.dtype(np.int32)
+    base, exponent = as_integers(base), as_integers(exponent)
     shape = aval_of(base).shape or aval_of(exponent).shape
     base, exponent = full_shape(base, shape), full_shape(exponent, shape)
     result = full_shape(constant_like(base, 1), shape)
-    for _ in range(dtype.itemsize * 8):
+    for _ in range(6):  # as many bits as an exponent has before powers of 2 overflow; JAX's results rest on it
         odd = lax.ne(lax.bitwise_and(exponent, constant_like(exponent, 1)), constant_like(exponent, 0))
         result = lax.select(odd, lax.mul(result, base), result)
         base = lax.mul(base, base)
@@ -257,7 +254,9 @@ def negative2(x: Any) -> Any:
     """Elementwise ``-x``."""
     value = array_operand("negative", x)
     if dtypes.is_bool(value.dtype):
-        raise TypeError("neg does not accept dtype bool. Accepted dtypes are subtypes of number: use ~x or logical_not.")
+        raise TypeError(
+            "neg does not accept dtype bool. Accepted dtypes are subtypes of number: use ~x or logical_not."
+        )
     return lax.neg(value)
 
 

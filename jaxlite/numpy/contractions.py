@@ -27,7 +27,9 @@ def _pair(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return as_type(x, dtype, weak), as_type(y, dtype, weak), weak
 
 
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Any:
     """The matrix product; leading axes broadcast, vectors are rows or columns.
 
     >>> import jaxlite.numpy as jnp
@@ -128,7 +130,13 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def tensordot(
-    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The last ``axes`` axes of ``a`` with the first of ``b`` contracted, or pairs of axes given as two lists."""
     x, y, _ = _pair("tensordot", a, b)
@@ -136,7 +144,8 @@ def tensordot(
     for i, j in zip(left, right, strict=True):
         if x.shape[i] != y.shape[j]:
             raise TypeError(
-                f"tensordot: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are contracted, so their lengths "
+                f"tensordot: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are contracted, so their "
+                "lengths "
                 "must be equal."
             )
     return _product(x, y, ((left, right), ((), ())), precision, preferred_element_type)
@@ -149,7 +158,9 @@ def _tensordot_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[Sequence[int],
             raise TypeError(f"Number of tensordot axes (axes={count}) exceeds input ranks ({x_rank} and {y_rank})")
         return tuple(range(x_rank - count, x_rank)), tuple(range(count))
     if len(axes) != 2:
-        raise TypeError(f"tensordot axes argument must be an int, a pair of ints, or a pair of lists of ints, got {axes}")
+        raise TypeError(
+            f"tensordot axes argument must be an int, a pair of ints, or a pair of lists of ints, got {axes}"
+        )
     sides = [tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in axes]
     if len(sides[0]) != len(sides[1]):
         raise TypeError(f"tensordot requires axes lists to have equal length, got {sides[0]} and {sides[1]}.")

@@ -54,8 +54,10 @@ def _array_of(value: Any, dtype: Any) -> Any:
         return _of_number(value, dtype)
     if isinstance(value, (np.ndarray, np.generic)):
         return _of_numpy(value, dtype)
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple)):
         return _of_list(value, dtype)
+    if isinstance(value, range):
+        return _of_list(list(value), dtype)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__") or isinstance(value, memoryview):
         return _of_numpy(np.asarray(value), dtype)
     found = np.asarray(value)
@@ -67,6 +69,8 @@ def _of_number(value: Any, dtype: Any) -> Any:
     if dtype is None:
         aval_of(value)  # raises where a Python int does not fit
         return to_array(value)
+    if type(value) is int and dtypes.is_integer(dtype):
+        return to_array(np.array(value, dtype))  # raises where it does not fit
     return _of_numpy(np.asarray(value), dtype)
 
 
@@ -153,7 +157,11 @@ def full_like(
     aval = a if hasattr(a, "dtype") and not hasattr(a, "aval") else aval_of(a)
     wanted = None if dtype is None else user_dtype(dtype)
     weak = wanted is None and bool(getattr(aval, "weak_type", False))
-    out = full(aval.shape if shape is None else shape, fill_value, dtypes.canonicalize(aval.dtype) if wanted is None else wanted)
+    out = full(
+        aval.shape if shape is None else shape,
+        fill_value,
+        dtypes.canonicalize(aval.dtype) if wanted is None else wanted,
+    )
     return convert(out, out.dtype, True) if weak and not aval_of(operand_of(fill_value)).shape else out
 
 

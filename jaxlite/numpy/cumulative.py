@@ -32,7 +32,9 @@ def _cumulative(name: str, a: Any, axis: Any, dtype: Any, combine: Any, identity
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, len(x.shape))
-    wanted = user_dtype(dtype) if dtype is not None else (sum_dtype(x.dtype, True) if dtypes.is_bool(x.dtype) else x.dtype)
+    wanted = (
+        user_dtype(dtype) if dtype is not None else (sum_dtype(x.dtype, True) if dtypes.is_bool(x.dtype) else x.dtype)
+    )
     computing = np.dtype(np.float32) if dtypes.is_narrow_float(wanted) else wanted
     return convert(running(convert(x, computing), number, combine, identity), wanted)
 
@@ -68,7 +70,10 @@ def _with_initial(function: Any, name: str, x: Any, axis: Any, dtype: Any, initi
     value = array_operand(name, x)
     if axis is None:
         if len(value.shape) > 1:
-            raise ValueError(f"The input array has rank {len(value.shape)}, however axis was not set to an explicit value. The axis argument is only optional for one-dimensional arrays.")
+            raise ValueError(
+                f"The input array has rank {len(value.shape)}, however axis was not set to an explicit value. The "
+                "axis argument is only optional for one-dimensional arrays."
+            )
         axis = 0
     number = axis_of(axis, len(value.shape))
     out = function(value, number, dtype)

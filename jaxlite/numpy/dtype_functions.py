@@ -90,7 +90,7 @@ class finfo:
             return np.finfo(given)
         import ml_dtypes  # costly to import: only where it is asked for
 
-        return ml_dtypes.finfo(cast(Any, given))
+        return cast(Any, ml_dtypes.finfo)(given)
 
 
 class iinfo:

@@ -42,8 +42,11 @@ def einsum(
         right, left = terms.pop(max(i, j)), terms.pop(min(i, j))
         needed = {*result, *(name for _, names in terms for name in names)}
         last = not terms
-        terms.append(_contract(left, right, needed, precision, preferred_element_type if last else None, result if
-        last else None))
+        terms.append(
+            _contract(
+                left, right, needed, precision, preferred_element_type if last else None, result if last else None
+            )
+        )
     array, names = _summed(terms[0], set(result))
     return lax.transpose(array, [names.index(name) for name in result])
 
@@ -71,7 +74,9 @@ def parse(subscripts: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str]
     terms = inputs.split(",")
     if len(terms) != len(shapes):
         raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, got {len(shapes)}.")
-    widest = max([len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes, strict=True) if "..." in t], default=0)
+    widest = max(
+        [len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes, strict=True) if "..." in t], default=0
+    )
     hidden = "".join(chr(0x391 + i) for i in range(widest))
     labels = []
     for number, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
@@ -89,7 +94,9 @@ def parse(subscripts: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str]
         out = hidden + "".join(sorted(c for c in set(joined) if joined.count(c) == 1 and c not in hidden))
     for name in out:
         if out.count(name) > 1 or name not in "".join(labels):
-            raise ValueError(f"einsum: output label {name!r} of {subscripts!r} must appear once there, and in an operand.")
+            raise ValueError(
+                f"einsum: output label {name!r} of {subscripts!r} must appear once there, and in an operand."
+            )
     return labels, out
 
 

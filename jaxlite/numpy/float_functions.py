@@ -136,12 +136,23 @@ radians, degrees = deg2rad, rad2deg
 
 
 def sinc(x: Any, /) -> Any:
-    """``sin(pi x) / (pi x)``, 1 at 0."""
+    """``sin(pi x) / (pi x)``, 1 at 0, and exactly 0 at other whole numbers and at infinity."""
     (value,) = promoted_float("sinc", x)
     zero = lax.eq(value, constant_like(value, 0))
     angle = lax.mul(constant_like(value, np.pi), value)
     safe = _select(zero, constant_like(value, 1), angle)
-    return _select(zero, _sinc_near_zero(_select(zero, angle, constant_like(angle, 0))), lax.div(lax.sin(safe), safe))
+    near = _sinc_near_zero(_select(zero, angle, constant_like(angle, 0)))
+    far = _select(lax.eq(lax.abs(value), constant_like(value, np.inf)), constant_like(value, 0), _sine_of_turns(value))
+    return _select(zero, near, lax.div(far, safe))
+
+
+def _sine_of_turns(x: Any) -> Any:
+    """``sin(pi x)``: ``x`` is first brought to [-1/2, 1/2], which is exact."""
+    even, one, half = lax.RoundingMethod.TO_NEAREST_EVEN, constant_like(x, 1), constant_like(x, 0.5)
+    turn = lax.sub(x, lax.mul(constant_like(x, 2), lax.round(lax.mul(x, half), even)))
+    size = lax.abs(turn)
+    folded = _select(lax.gt(size, half), lax.sub(one, size), size)
+    return lax.mul(lax.sign(turn), lax.sin(lax.mul(constant_like(x, np.pi), folded)))
 
 
 def _sinc_near_zero(angle: Any) -> Any:

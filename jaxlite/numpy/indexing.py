@@ -21,7 +21,8 @@ from jaxlite.core.errors import NonConcreteBooleanIndexError
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherDimensionNumbers, GatherScatterMode
-from jaxlite.numpy.promotion import expand_to, result_shape
+from jaxlite.numpy.promotion import expand_to
+from jaxlite.numpy.shaping import broadcast_shapes
 
 Kind = Literal["int", "slice", "new", "array"]
 
@@ -39,8 +40,7 @@ class Item(NamedTuple):
 def parse(index: Any, shape: tuple[int, ...]) -> tuple[list[Item], bool]:
     """The items of an index into an array of ``shape``, one for every axis; and whether its arrays stand side by
     side."""
-    parts = _as_tuple(index)
-    parts = [q for position, part in enumerate(parts) for q in _expanded(part, position)]
+    parts = [q for position, part in enumerate(_as_tuple(index)) for q in _expanded(part, position)]
     consumed = sum(_axes_of(p) for p in parts)
     if sum(p is Ellipsis for p in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
@@ -61,6 +61,27 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[list[Item], bool]:
         items.append(_item(part, axis, shape))
         axis += _axes_of(part)
     return items, together
+
+
+def without_scalar_masks(index: Any) -> tuple[list[int], Any]:
+    """An index with True and False as positions along new axes of length 1, and where in the array those axes go."""
+    parts = _as_tuple(index)
+    if not any(_is_scalar_mask(p) for p in parts):
+        return [], index
+    new_axes, out, axis = [], [], 0
+    for part in parts:
+        if _is_scalar_mask(part):
+            out.append(np.zeros(int(part), np.int32))
+            new_axes.append(axis)
+            axis += 1
+        else:
+            out.append(part)
+            axis += np.ndim(part) if getattr(part, "dtype", None) == np.bool_ else _axes_of(part)
+    return new_axes, tuple(out)
+
+
+def _is_scalar_mask(part: Any) -> bool:
+    return isinstance(part, (bool, np.bool_)) or (type(part) is Array and not part.shape and dtypes.is_bool(part.dtype))
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
@@ -90,8 +111,6 @@ def _expanded(part: Any, position: int) -> list[Any]:
     """A part of an index, a boolean mask as the positions where it holds, a list as an array."""
     if part is None or part is Ellipsis or isinstance(part, slice):
         return [part]
-    if isinstance(part, (bool, np.bool_)):
-        return [None, _Mask(np.zeros(int(part), np.int32), 1)]
     if isinstance(part, (int, np.integer)):
         return [part]
     if isinstance(part, str):
@@ -106,11 +125,17 @@ def _expanded(part: Any, position: int) -> list[Any]:
         if hasattr(part, "__index__"):
             return [operator.index(part)]
         kind = np.asarray(part).dtype.name if isinstance(part, float) else type(part).__name__
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {kind} at position {position}, indexer value {part}")
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {kind} at position {position}, "
+            f"indexer value {part}"
+        )
     if dtypes.is_bool(part.dtype):
         return _mask_places(part)
     if not dtypes.is_integer(part.dtype):
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {part.dtype.name} at position {position}, indexer value {part}")
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {part.dtype.name} at position "
+            f"{position}, indexer value {part}"
+        )
     return [part]
 
 
@@ -119,14 +144,14 @@ def _mask_places(mask: Any) -> list[Any]:
         known = mask.concrete()
         if known is None:
             raise NonConcreteBooleanIndexError(
-                f"Array boolean indices must be concrete; got {mask.aval.short()}.  How many elements a traced mask picks "
-                "is not known when tracing, so it cannot set a shape: write jnp.where(mask, x, other), or x.at[...] with "
+                f"Array boolean indices must be concrete; got {mask.aval.short()}.  How many elements a traced "
+                "mask picks "
+                "is not known when tracing, so it cannot set a shape: write jnp.where(mask, x, other), or "
+                "x.at[...] with "
                 "jnp.where, or jnp.nonzero(mask, size=n)."
             )
         mask = known
     values = np.asarray(mask)
-    if not values.ndim:
-        return [None, _Mask(np.zeros(int(values), np.int32), 1)]
     return [_Mask(p.astype(np.int32), n) for p, n in zip(np.nonzero(values), values.shape, strict=True)]
 
 
@@ -145,7 +170,10 @@ def _item(part: Any, axis: int, shape: tuple[int, ...]) -> Item:
         return Item("slice", _static_slice(part), axis)
     if isinstance(part, _Mask):
         if part.length not in (shape[axis], 0):
-            raise IndexError(f"boolean index did not match shape of indexed array: mask axis of length {part.length}, array axis {axis} of length {shape[axis]}")
+            raise IndexError(
+                f"boolean index did not match shape of indexed array: mask axis of length {part.length}, array "
+                f"axis {axis} of length {shape[axis]}"
+            )
         return Item("array", part.places, axis)
     if isinstance(part, (int, np.integer)):
         return Item("int", int(part), axis)
@@ -158,7 +186,8 @@ def _static_slice(part: slice) -> slice:
         if isinstance(bound, Tracer) and bound.concrete() is None:
             raise IndexError(
                 "Array slice indices must have static start/stop/step to be used with NumPy indexing syntax. Found "
-                f"slice({part.start}, {part.stop}, {part.step}). To index a statically sized array at a dynamic position, "
+                f"slice({part.start}, {part.stop}, {part.step}). To index a statically sized array at a dynamic "
+                "position, "
                 "try lax.dynamic_slice/dynamic_update_slice (JAX does not support dynamically sized arrays within JIT "
                 "compiled functions)."
             )
@@ -176,6 +205,8 @@ def take_index(
     wrap_negative: bool = True,
 ) -> Any:  # fmt: skip
     """``x[index]`` with a mode for positions outside ("clip", "fill", "promise_in_bounds"; None: clip)."""
+    new_axes, index = without_scalar_masks(index)
+    x = lax.expand_dims(x, new_axes) if new_axes else x
     shape = x.shape
     items, together = parse(index, shape)
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
@@ -231,7 +262,8 @@ def _slice_bounds(part: slice, n: int) -> tuple[int, int, int, bool]:
 
 def static_index(x: Any, items: Sequence[Item], wrap_negative: bool = True) -> Any:
     """The value at an index known when tracing: slice, then rev, squeeze and broadcast as needed."""
-    starts, limits, steps, backward, dropped, added = [], [], [], [], [], []
+    starts, limits, steps, backward, dropped = [], [], [], [], []
+    added: list[int] = []
     kept = 0
     for item in items:
         if item.kind == "new":
@@ -258,7 +290,8 @@ def static_index(x: Any, items: Sequence[Item], wrap_negative: bool = True) -> A
 
 def _dynamic_index(x: Any, items: Sequence[Item], wrap_negative: bool) -> Any:
     starts: list[Any] = []
-    sizes, backward, dropped, added = [], [], [], []
+    sizes, backward, dropped = [], [], []
+    added: list[int] = []
     kept = 0
     for item in items:
         if item.kind == "new":
@@ -288,9 +321,9 @@ def _dynamic_index(x: Any, items: Sequence[Item], wrap_negative: bool) -> Any:
 def _index_array(value: Any) -> Any:
     """Positions as an array of int32, or int64 where they are 64 bits wide."""
     if isinstance(value, np.ndarray):
-        value = from_numpy(np.ascontiguousarray(value.astype(dtypes.canonicalize(value.dtype))))
+        value = from_numpy(np.array(value, dtypes.canonicalize(value.dtype), order="C"))
     dtype = aval_of(value).dtype
-    wide = dtype.itemsize == 8 or dtype.name == "uint32" and dtypes.canonicalize(np.int64).itemsize == 8
+    wide = dtype.itemsize == 8 or (dtype.name == "uint32" and dtypes.canonicalize(np.int64).itemsize == 8)
     return convert(value, np.dtype(np.int64) if wide else np.dtype(np.int32))
 
 
@@ -308,7 +341,11 @@ def from_the_front(value: Any, n: int) -> Any:
     dtype = aval_of(value).dtype
     if type(value) is Array:
         known = value.view
-        return value if not known.size or known.min() >= 0 else from_numpy(np.where(known < 0, known + dtype.type(n), known))
+        return (
+            value
+            if not known.size or known.min() >= 0
+            else from_numpy(np.where(known < 0, known + dtype.type(n), known))
+        )
     return lax.select(lax.lt(value, dtype.type(0)), lax.add(value, dtype.type(n)), value)
 
 
@@ -337,7 +374,7 @@ def places(items: Sequence[Item], together: bool, shape: tuple[int, ...], wrap_n
     spread = any(i.kind == "array" and np.shape(i.value) for i in items)
     positions = [i for i in items if i.kind in ("int", "array")]
     arrays = [_position_array(i, shape, wrap_negative) for i in positions]
-    common = result_shape("indexing", [aval_of(a).shape for a in arrays]) if arrays else ()
+    common = broadcast_shapes(*[aval_of(a).shape for a in arrays])
     columns: list[tuple[Any, int, int]] = []  # positions, the batch axis where they begin, the operand's axis
     batch: list[int] = []
     offsets: list[int] = []
@@ -367,8 +404,17 @@ def places(items: Sequence[Item], together: bool, shape: tuple[int, ...], wrap_n
                 if count != shape[item.axis]:
                     columns.append((_index_array(np.asarray(start, np.int32)), len(batch), item.axis))
             else:
-                columns.append((_index_array(np.arange(start, start + count * step, step, dtype=np.int32) if count
-                else np.zeros(0, np.int32)), len(batch), item.axis))
+                columns.append(
+                    (
+                        _index_array(
+                            np.arange(start, start + count * step, step, dtype=np.int32)
+                            if count
+                            else np.zeros(0, np.int32)
+                        ),
+                        len(batch),
+                        item.axis,
+                    )
+                )
                 batch.append(count)
             out.append(count)
         elif not done:

@@ -22,7 +22,8 @@ def _arrays(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     if isinstance(arrays, (Array, Tracer, np.ndarray)):
         if not np.ndim(arrays) if isinstance(arrays, np.ndarray) else not arrays.shape:
             raise ValueError(f"{name}: zero-dimensional arrays cannot be joined; give a sequence of arrays.")
-        arrays = [arrays[i] for i in range(arrays.shape[0])]
+        rows: Any = arrays
+        arrays = [rows[i] for i in range(rows.shape[0])]
     elif not isinstance(arrays, (tuple, list)):
         raise TypeError(f"{name} requires a sequence of arrays, got {type(arrays).__name__}.")
     if not arrays:
@@ -86,7 +87,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 def _raised(arrays: Any, raising: Any) -> list[Any]:
     if isinstance(arrays, (Array, Tracer)):
-        arrays = list(arrays)
+        rows: Any = arrays
+        arrays = list(rows)
     return [raising(a) for a in arrays]
 
 

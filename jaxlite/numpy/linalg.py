@@ -43,7 +43,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         return _vector_norm(value, ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(value, ord, axes, keepdims)
-    raise ValueError(f"Improper number of axes for norm: {axes=}. Pass one axis to compute a vector-norm, or two axes to compute a matrix-norm.")
+    raise ValueError(
+        f"Improper number of axes for norm: {axes=}. Pass one axis to compute a vector-norm, or two axes to "
+        "compute a matrix-norm."
+    )
 
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -69,10 +72,17 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         raise ValueError(f"Duplicate axes given to norm: {axes}.")
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum_(lax.square(x), axes, keepdims=keepdims))
-    reducers = {1: (rows, columns, max_), -1: (rows, columns, min_), np.inf: (columns, rows, max_), -np.inf: (columns, rows, min_)}
+    reducers = {
+        1: (rows, columns, max_),
+        -1: (rows, columns, min_),
+        np.inf: (columns, rows, max_),
+        -np.inf: (columns, rows, min_),
+    }
     if ord not in reducers:
         if ord in ("nuc", 2, -2):
-            raise NotImplementedError(f"norm: ord={ord!r} of a matrix needs singular values, which jaxlite does not have yet.")
+            raise NotImplementedError(
+                f"norm: ord={ord!r} of a matrix needs singular values, which jaxlite does not have yet."
+            )
         raise ValueError(f"Invalid order {ord!r} for matrix norm.")
     summed, reduced, reduce = reducers[ord]
     out = reduce(sum_(lax.abs(x), summed, keepdims=True), reduced, keepdims=True)
@@ -88,7 +98,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if axis is None or isinstance(axis, (tuple, list)):
         axes = tuple(range(rank)) if axis is None else tuple(axis_of(d, rank) for d in axis)
         kept = [d for d in range(rank) if d not in axes]
-        flat = lax.reshape(lax.transpose(value, (*kept, *axes)), (*(value.shape[d] for d in kept), _count(value.shape, axes)))
+        flat = lax.reshape(
+            lax.transpose(value, (*kept, *axes)), (*(value.shape[d] for d in kept), _count(value.shape, axes))
+        )
         out = norm(flat, ord, axis=-1)
         return keep_axes(out, value.shape, axes) if keepdims else out
     return norm(value, ord, axis=axis, keepdims=keepdims)

@@ -20,6 +20,8 @@ Unary = Callable[[Any], Any]
 
 def _compare(name: str, primitive: Primitive, text: str) -> Binary:
     def slowly(x: Any, y: Any) -> Any:
+        if name in ("equal", "not_equal") and any(dtypes.is_key(getattr(v, "dtype", None)) for v in (x, y)):
+            return _compare_keys(name, x, y)
         return primitive.bind(*promoted(name, x, y))
 
     quickly = quick(primitive, "biuf", slowly)
@@ -27,7 +29,20 @@ def _compare(name: str, primitive: Primitive, text: str) -> Binary:
     def apply(x: Any, y: Any, /) -> Any:
         return quickly(x, y)
 
-    return _named(apply, name, text)
+    named: Binary = _named(apply, name, text)
+    return named
+
+
+def _compare_keys(name: str, x: Any, y: Any) -> Any:
+    """Keys are equal where both words are."""
+    if not all(dtypes.is_key(getattr(v, "dtype", None)) for v in (x, y)):
+        raise TypeError(
+            f"{name}: random keys compare with random keys alone, got {type(x).__name__} and {type(y).__name__}."
+        )
+    words = [get("random_unwrap").bind(v) for v in (x, y)]
+    same = get("eq").bind(*promoted(name, *words))
+    both = lax.reduce_and(same, (len(aval_of(same).shape) - 1,))
+    return both if name == "equal" else lax.bitwise_not(both)
 
 
 def _named(function: Any, name: str, text: str) -> Any:
@@ -66,7 +81,8 @@ def _logical(name: str, primitive: Primitive) -> Binary:
     def apply(x: Any, y: Any) -> Any:
         return primitive.bind(*promoted(name, truth(x), truth(y)))
 
-    return _named(apply, name, "")
+    named: Binary = _named(apply, name, "")
+    return named
 
 
 logical_and2 = _logical("logical_and", get("and"))

@@ -39,7 +39,7 @@ def vectorize(pyfunc: Any, *, excluded: Any = frozenset(), signature: str | None
         fixed = {i for i in excluded if isinstance(i, int)}
         live = [i for i in range(len(args)) if i not in fixed]
         arrays = [asarray(args[i]) for i in live]
-        cores = _parsed(signature)[0] if signature is not None else [()] * len(arrays)
+        cores: list[tuple[str, ...]] = _parsed(signature)[0] if signature is not None else [()] * len(arrays)
         if len(cores) != len(arrays):
             raise TypeError(f"wrong number of positional arguments: expected {len(cores)}, got {len(arrays)}")
         _check_cores(arrays, cores)
@@ -60,7 +60,9 @@ def _check_cores(arrays: list[Any], cores: list[tuple[str, ...]]) -> None:
     sizes: dict[str, int] = {}
     for array, core in zip(arrays, cores, strict=True):
         if len(array.shape) < len(core):
-            raise ValueError(f"input with shape {array.shape} does not have enough dimensions for all core dimensions {core}")
+            raise ValueError(
+                f"input with shape {array.shape} does not have enough dimensions for all core dimensions {core}"
+            )
         for name, n in zip(core, array.shape[len(array.shape) - len(core) :], strict=True):
             if sizes.setdefault(name, n) != n:
                 raise ValueError(f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]}")
@@ -112,7 +114,10 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     conditions = [asarray(c) for c in condlist]
     functions = list(funclist)
     if len(functions) not in (len(conditions), len(conditions) + 1):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected; got {len(functions)}")
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions "
+            f"are expected; got {len(functions)}"
+        )
     default = functions.pop() if len(functions) > len(conditions) else 0
     results = [asarray(f(value, *args, **kw) if callable(f) else f).astype(value.dtype) for f in (*functions, default)]
     # Later conditions win, as NumPy assigns them one after the other.

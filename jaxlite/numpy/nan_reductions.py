@@ -34,7 +34,9 @@ def nanprod(
     return reductions.prod(x, axis, dtype, out, keepdims, initial, where)
 
 
-def _extremum(name: str, reduce: Any, identity: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _extremum(
+    name: str, reduce: Any, identity: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
     x = array_operand(name, a)
     found = reduce(without_nan(x, identity(x.dtype)), axis, None, keepdims, initial, where)
     if not dtypes.is_inexact(x.dtype) or initial is not None:
@@ -138,8 +140,9 @@ def nanpercentile(
 ) -> Any:  # fmt: skip
     """``percentile`` of what is not NaN."""
     refuse_out("nanpercentile", out)
-    return nanquantile(a, divide2(array_operand("nanpercentile", q), 100), axis, None, False, method, keepdims,
-    weights=weights)
+    return nanquantile(
+        a, divide2(array_operand("nanpercentile", q), 100), axis, None, False, method, keepdims, weights=weights
+    )
 
 
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:

@@ -181,7 +181,10 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         out = bitcast_convert_type(self, wanted)
         return shaping.reshape(out, (*self.shape[:-1], self.shape[-1] * (own // new)))
     if self.shape[-1] * own % new:
-        raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last "
+            "axis of the array."
+        )
     parts = shaping.reshape(self, (*self.shape[:-1], self.shape[-1] * own // new, new // own))
     return bitcast_convert_type(parts, wanted)
 
@@ -222,7 +225,9 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "choose": picking.choose,
     "clip": _clip,
     "clone": _clone,
-    "compress": lambda self, condition, axis=None, *, size=None, fill_value=0, out=None: picking.compress(condition, self, axis, size=size, fill_value=fill_value, out=out),
+    "compress": lambda self, condition, axis=None, *, size=None, fill_value=0, out=None: picking.compress(
+        condition, self, axis, size=size, fill_value=fill_value, out=out
+    ),
     "conj": selection.conj,
     "conjugate": selection.conj,
     "copy": copy_of,

@@ -75,7 +75,8 @@ def _pairs(name: str, given: Any, rank: int) -> list[tuple[int, int]]:
         return [(int(a), int(b)) for a, b in np.broadcast_to(values, (rank, 2))]
     except ValueError:
         raise ValueError(
-            f"jnp.pad: {name} with nd={rank} has unsupported shape {values.shape}. Valid shapes are ({rank}, 2), (1, 2), "
+            f"jnp.pad: {name} with nd={rank} has unsupported shape {values.shape}. Valid shapes are ({rank}, 2), "
+            "(1, 2), "
             "(2,), (1,), or ()."
         ) from None
 
@@ -99,7 +100,9 @@ def _along(x: Any, axis: int, before: int, after: int, mode: str, options: dict[
     if n == 0:
         raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     if mode == "edge":
-        sides = [_repeated(lax.slice_in_dim(x, i, i + 1, 1, axis), count, axis) for i, count in ((0, before), (n - 1, after))]
+        sides = [
+            _repeated(lax.slice_in_dim(x, i, i + 1, 1, axis), count, axis) for i, count in ((0, before), (n - 1, after))
+        ]
         return joined([sides[0], x, sides[1]], axis)
     if mode in _STATISTICS:
         return _statistic(x, axis, before, after, mode, options)

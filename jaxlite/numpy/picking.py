@@ -33,7 +33,7 @@ def take(
     refuse_out("take", out)
     x, places = array_operand("take", a), array_operand("take", indices)
     if not dtypes.is_integer(places.dtype):
-        raise TypeError(f"take requires indices of integer type, got {places.dtype.name}.")
+        raise ValueError(f"take: indices must have an integer type, got {places.dtype.name}")
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, len(x.shape))
@@ -43,7 +43,11 @@ def take(
     if mode == "wrap":
         places, mode = remainder(places, x.shape[number]), "promise_in_bounds"
     elif mode == "clip":
-        places = lax.clamp(places.dtype.type(0), places, places.dtype.type(max(min(x.shape[number] - 1, np.iinfo(places.dtype).max), 0)))
+        places = lax.clamp(
+            places.dtype.type(0),
+            places,
+            places.dtype.type(max(min(x.shape[number] - 1, np.iinfo(places.dtype).max), 0)),
+        )
         wrap = False
     how = "fill" if mode is None else mode
     index = (*[slice(None)] * number, places)
@@ -51,7 +55,13 @@ def take(
 
 
 def take_along_axis(
-    arr: Any, indices: Any, axis: Any = -1, mode: Any = None, fill_value: Any = None, *, wrap_negative_indices: bool = True
+    arr: Any,
+    indices: Any,
+    axis: Any = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Any:
     """Along ``axis``, the element that ``indices`` names; other axes go in step."""
     x, places = array_operand("take_along_axis", arr), array_operand("take_along_axis", indices)
@@ -82,9 +92,7 @@ def _with_axis(lead: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
 
 def _grid(shape: tuple[int, ...], axis: int, places: Any) -> tuple[Any, ...]:
     """Index arrays for every axis, ``places`` along ``axis``."""
-    return tuple(
-        places if d == axis else lax.broadcasted_iota(np.int32, places.shape, d) for d in range(len(shape))
-    )
+    return tuple(places if d == axis else lax.broadcasted_iota(np.int32, places.shape, d) for d in range(len(shape)))
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any, inplace: bool = True, *, mode: Any = None) -> Any:

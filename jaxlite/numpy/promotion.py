@@ -90,6 +90,8 @@ def result_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...
         sizes.discard(1)
         if len(sizes) > 1:
             listed = ", ".join(str(tuple(s)) for s in shapes)
+            if len({len(s) for s in shapes if s}) > 1:
+                raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes=[{listed}]")
             raise TypeError(f"{name} got incompatible shapes for broadcasting: {listed}.")
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
@@ -206,11 +208,11 @@ def user_dtype(dtype: Any) -> Any:
     given = dtypes.canonicalize(asked)
     if given != asked and dtype not in _SCALARS:
         warnings.warn(
-            f"Explicitly requested dtype {asked.name} is not available, and will be truncated to dtype {given.name}. To "
+            f"Explicitly requested dtype {asked.name} is not available, and will be truncated to dtype "
+            f"{given.name}. To "
             "enable more dtypes, set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment "
             "variable.",
             UserWarning,
             stacklevel=3,
         )
     return given
-

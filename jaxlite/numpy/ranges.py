@@ -15,14 +15,26 @@ from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import _select
 from jaxlite.numpy.creation import asarray
-from jaxlite.numpy.promotion import array_operand, axis_of, check_arraylike, common_type, expand_to, result_shape, to_float, user_dtype
+from jaxlite.numpy.promotion import (
+    array_operand,
+    axis_of,
+    check_arraylike,
+    common_type,
+    expand_to,
+    result_shape,
+    to_float,
+    user_dtype,
+)
 
 
 def _concrete(name: str, value: Any) -> Any:
     if isinstance(value, Tracer):
         known = value.concrete()
         if known is None:
-            instead = "Its length would set a shape: mark the argument static (static_argnums), or write a fixed length and mask."
+            instead = (
+                "Its length would set a shape: mark the argument static (static_argnums), or write a fixed length and "
+                "mask."
+            )
             raise ConcretizationTypeError(concretization_message(value, f"argument {name!r} of jnp.arange", instead))
         value = known
     if np.ndim(value):
@@ -51,13 +63,14 @@ def arange(
         first, last = type(first)(0) if isinstance(first, (int, float)) else 0, first
     if first == 0 and step is None and wanted.kind in "iuf" and float(last) == int(last):
         return lax.iota(wanted, max(0, int(last)))
-    values = np.arange(*[np.asarray(v)[()] for v in (first, last, 1 if step is None else step)])
+    ends: list[Any] = [np.asarray(v)[()] for v in (first, last, 1 if step is None else step)]
+    values: np.ndarray[Any, Any] = np.arange(ends[0], ends[1], ends[2])
     return asarray(values.astype(wanted))
 
 
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
-    *, device: Any = None,
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """``num`` values from ``start`` to ``stop`` (left out unless ``endpoint``), evenly spaced.
 
@@ -71,7 +84,7 @@ def linspace(
     ends = [array_operand("linspace", v) for v in (start, stop)]
     computing = to_float(common_type([aval_of(v) for v in ends])[0])
     wanted = computing if dtype is None else user_dtype(dtype)
-    if not dtypes.is_inexact(wanted) or dtypes.is_float(computing) and computing.itemsize < wanted.itemsize:
+    if not dtypes.is_inexact(wanted) or (dtypes.is_float(computing) and computing.itemsize < wanted.itemsize):
         computing = to_float(wanted)
     first, last = (convert(v, computing) for v in ends)
     shape = result_shape("linspace", [first.shape, last.shape])

@@ -79,7 +79,8 @@ def _shifts(shift: Any, count: int) -> list[Any]:
     if isinstance(shift, (tuple, list)):
         shifts = list(shift)
     elif isinstance(shift, Tracer):
-        shifts = [shift[i] for i in range(shift.shape[0])] if shift.shape else [shift]
+        traced: Any = shift
+        shifts = [traced[i] for i in range(traced.shape[0])] if traced.shape else [traced]
     else:
         shifts = list(np.ravel(np.asarray(shift)))
     if len(shifts) == 1:
@@ -114,9 +115,7 @@ def tile(A: Any, reps: Any) -> Any:
     return lax.reshape(lax.broadcast_in_dim(x, doubled, kept), [c * n for c, n in zip(counts, shape, strict=True)])
 
 
-def repeat(
-    a: Any, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None, out_sharding: Any = None
-) -> Any:
+def repeat(a: Any, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None, out_sharding: Any = None) -> Any:
     """Each element ``repeats`` times (a number, or one for each) along ``axis`` (None: flattened)."""
     x = array_operand("repeat", a)
     if axis is None:
@@ -141,7 +140,9 @@ def repeat(
 
 def _each(x: Any, count: int, axis: int) -> Any:
     shape = x.shape
-    wide = lax.broadcast_in_dim(x, (*shape[: axis + 1], count, *shape[axis + 1 :]), [d + (d > axis) for d in range(len(shape))])
+    wide = lax.broadcast_in_dim(
+        x, (*shape[: axis + 1], count, *shape[axis + 1 :]), [d + (d > axis) for d in range(len(shape))]
+    )
     return lax.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
@@ -163,7 +164,9 @@ def _traced_repeat(x: Any, repeats: Any, axis: int, length: int) -> Any:
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements under a shape of another size, repeated or cut as needed."""
     x = ravel(a)
-    shape = tuple(map(operator.index, new_shape)) if isinstance(new_shape, (tuple, list)) else (operator.index(new_shape),)
+    shape = (
+        tuple(map(operator.index, new_shape)) if isinstance(new_shape, (tuple, list)) else (operator.index(new_shape),)
+    )
     count = math.prod(shape)
     if not aval_of(x).size or not count:
         return lax.full(shape, x.dtype.type(0))
@@ -191,14 +194,24 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 def _edge(value: Any, x: Any, axis: int) -> Any:
     edge = array_operand("diff", value)
-    return edge if edge.shape else lax.broadcast_in_dim(edge, tuple(1 if d == axis else n for d, n in enumerate(x.shape)), ())
+    return (
+        edge
+        if edge.shape
+        else lax.broadcast_in_dim(edge, tuple(1 if d == axis else n for d, n in enumerate(x.shape)), ())
+    )
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours of the flattened array, with values put before and after."""
     x = ravel(ary)
     inner = lax.sub(lax.slice_in_dim(x, min(1, x.shape[0]), x.shape[0]), lax.slice_in_dim(x, 0, max(x.shape[0] - 1, 0)))
-    begin, end = (convert(ravel(v), x.dtype) for v in (to_begin if to_begin is not None else np.zeros(0, x.dtype), to_end if to_end is not None else np.zeros(0, x.dtype)))
+    begin, end = (
+        convert(ravel(v), x.dtype)
+        for v in (
+            to_begin if to_begin is not None else np.zeros(0, x.dtype),
+            to_end if to_end is not None else np.zeros(0, x.dtype),
+        )
+    )
     return joined([begin, inner, end], 0)
 
 
@@ -216,5 +229,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         points = array_operand("trapezoid", x)
         width = diff(points if len(points.shape) == 1 else moveaxis(points, axis, -1))
     n = values.shape[-1]
-    pairs = add2(lax.slice_in_dim(values, 1, n, 1, len(values.shape) - 1), lax.slice_in_dim(values, 0, n - 1, 1, len(values.shape) - 1))
+    pairs = add2(
+        lax.slice_in_dim(values, 1, n, 1, len(values.shape) - 1),
+        lax.slice_in_dim(values, 0, n - 1, 1, len(values.shape) - 1),
+    )
     return multiply2(sum_(multiply2(pairs, width), -1), 0.5)

@@ -59,6 +59,7 @@ def reduce_with(
     out = get(primitive).bind(x, axes=axes, **extra) if axes or primitive != "reduce_sum" else x
     if initial is not None:
         out = combine(out, convert(operand_of(initial), x.dtype))
+    out = convert(out, aval_of(out).dtype)
     return keep_axes(out, shape, axes) if keepdims else out
 
 
@@ -79,10 +80,8 @@ def _added(
     wanted = dtype_or(dtype, sum_dtype(own, promote_integers))
     narrow = dtypes.is_narrow_float(own) and dtypes.is_narrow_float(wanted)  # summed in 32 bits, rounded once
     computing = np.dtype(np.float32) if narrow else wanted
-    weak = x.weak_type and dtype is None
-    x = convert(x, computing, weak and not narrow)
-    out = reduce_with(name, primitive, x, axis, keepdims, initial, where, identity, combine)
-    return convert(out, wanted, weak)
+    out = reduce_with(name, primitive, convert(x, computing), axis, keepdims, initial, where, identity, combine)
+    return convert(out, wanted)
 
 
 def sum_(
@@ -118,7 +117,9 @@ def _extremum(
 ) -> Any:
     x = array_operand(name, a)
     if where is not None and initial is None:
-        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to specify 'initial'")
+        raise ValueError(
+            f"reduction operation {name} does not have an identity, so to use a where mask one has to specify 'initial'"
+        )
     axes = axes_of(axis, len(x.shape))
     if initial is None and any(x.shape[d] == 0 for d in axes):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")

@@ -25,7 +25,10 @@ def known_or_refuse(name: str, x: Any) -> Any:
         value = x.concrete()
         if value is None:
             what = f"the number of results of jnp.{name}"
-            instead = f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX transformations."
+            instead = (
+                f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
+                "transformations."
+            )
             raise ConcretizationTypeError(concretization_message(x, what, instead))
         return value
     return x

@@ -232,4 +232,4 @@ def real(val: Any, /) -> Any:
 def imag(val: Any, /) -> Any:
     """The imaginary part: 0 of a real ``val``."""
     value = array_operand("imag", val)
-    return expand_to(constant_like(value, 0), value.shape)
+    return convert(lax.full_like(value, 0), value.dtype, value.weak_type)

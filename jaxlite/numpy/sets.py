@@ -14,11 +14,11 @@ from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.logic import logical_not
+from jaxlite.numpy.picking import take
 from jaxlite.numpy.promotion import array_operand, common_type
 from jaxlite.numpy.reductions import any_
 from jaxlite.numpy.searching import known_or_refuse, nonzero
 from jaxlite.numpy.shaping import ravel
-from jaxlite.numpy.picking import take
 
 
 def unique(
@@ -35,7 +35,8 @@ def unique(
     flags = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
     if size is None:
         known = known_or_refuse("unique", x)
-        found = np.unique(np.asarray(known), **flags, axis=axis, equal_nan=equal_nan)
+        distinct: Any = np.unique
+        found = distinct(np.asarray(known), **flags, axis=axis, equal_nan=equal_nan)
         if not any(flags.values()):
             return asarray(found)
         return tuple(asarray(f if i == 0 else f.astype(np.int32)) for i, f in enumerate(found))
@@ -60,7 +61,8 @@ def _sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> tuple[Any, An
         both = lax.bitwise_and(lax.slice_in_dim(nan, 1, n), lax.slice_in_dim(nan, 0, n - 1))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both))
     first = lax.concatenate([lax.full((min(n, 1),), True), differs], 0)
-    starts = nonzero(first, size=size, fill_value=n)[0]
+    all_starts = nonzero(first, size=size + 1, fill_value=n)[0]
+    starts = lax.slice_in_dim(all_starts, 0, size)
     filler = values[0] if fill_value is None else convert(asarray(fill_value), x.dtype)
     there = lax.lt(starts, np.int32(n))
     picked = take(values, starts, mode="clip")
@@ -68,8 +70,8 @@ def _sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> tuple[Any, An
     number = lax.sub(cumsum(first, dtype=np.int32), np.int32(1))
     inverse = lax.full((n,), np.int32(0))
     inverse = inverse.at[order].set(number)
-    ends = lax.concatenate([lax.slice_in_dim(starts, 1, size), lax.full((1,), np.int32(n))], 0)
-    return picked, take(order, starts, mode="clip"), lax.reshape(inverse, x.shape), lax.sub(ends, starts)
+    counts = lax.sub(lax.slice_in_dim(all_starts, 1, size + 1), starts)
+    return picked, take(order, starts, mode="clip"), lax.reshape(inverse, x.shape), counts
 
 
 def unique_values(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
@@ -138,7 +140,13 @@ def _of_known(name: str, function: Any, ar1: Any, ar2: Any, size: Any, fill_valu
 
 
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: Any = None, fill_value: Any = None
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
 ) -> Any:
     """The values that both arrays have; their number depends on values, so they must be concrete."""
     options = {"assume_unique": assume_unique, "return_indices": return_indices}

@@ -184,7 +184,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         return ()
     try:
         return result_shape("broadcast_shapes", lengths)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={lengths}") from None
 
 

@@ -153,7 +153,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     up = searchsorted(edges, values, side)
     if edges.shape[0] == 1:
         return up
-    down = lax.sub(np.int32(edges.shape[0]), searchsorted(lax.rev(edges, (0,)), values, "left" if side == "right" else "right"))
+    down = lax.sub(
+        np.int32(edges.shape[0]), searchsorted(lax.rev(edges, (0,)), values, "left" if side == "right" else "right")
+    )
     last = edges.shape[0] - 1
     ascends = lax.ge(lax.index_in_dim(edges, last, 0, False), lax.index_in_dim(edges, 0, 0, False))
     return lax.select(expand_to(ascends, up.shape), up, down)

@@ -43,9 +43,8 @@ def mean(
     refuse_out("mean", out)
     x = array_operand("mean", a)
     wanted, computing = _computing(dtype, x)
-    weak = x.weak_type and dtype is None
-    total = sum_(convert(x, computing, weak and computing == wanted), axis, keepdims=keepdims, where=where)
-    return convert(lax.div(total, _count(x, axis, where, keepdims, computing)), wanted, weak)
+    total = sum_(convert(x, computing), axis, keepdims=keepdims, where=where)
+    return convert(lax.div(total, _count(x, axis, where, keepdims, computing)), wanted)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
@@ -77,7 +76,7 @@ def var(
     freedom = ddof if correction is None else correction
     x = array_operand("var", a)
     wanted, computing = _computing(dtype, x)
-    x = convert(x, computing, x.weak_type and computing == wanted)
+    x = convert(x, computing)
     centre = _mean(x, axis, keepdims=True, where=where) if mean is None else array_operand("var", mean)
     squares = lax.square(subtract2(x, centre))
     total = sum_(squares, axis, keepdims=keepdims, where=where)
@@ -89,7 +88,7 @@ def var(
         count = lax.sub(count, convert(operand_of(freedom), computing))
         positive = lax.gt(count, constant_like(count, 0))
         result = _select(positive, lax.div(total, count), constant_like(count, np.nan))
-    return convert(result, wanted, x.weak_type and dtype is None)
+    return convert(result, wanted)
 
 
 _mean = mean
@@ -216,5 +215,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
 
     spread = lax.sqrt(diagonal(matrix))
     n = spread.shape[0]
-    ratio = lax.div(matrix, lax.mul(lax.broadcast_in_dim(spread, (n, n), (0,)), lax.broadcast_in_dim(spread, (n, n), (1,))))
+    ratio = lax.div(
+        matrix, lax.mul(lax.broadcast_in_dim(spread, (n, n), (0,)), lax.broadcast_in_dim(spread, (n, n), (1,)))
+    )
     return lax.clamp(ratio.dtype.type(-1), ratio, ratio.dtype.type(1))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from jaxlite.numpy import arithmetic, float_functions, logic
-from jaxlite.numpy.promotion import array_operand, refuse_out
+from jaxlite.numpy.promotion import array_operand, promoted_float, refuse_out
 from jaxlite.numpy.reductions import all_, any_, max_, min_, prod, sum_
 
 
@@ -84,6 +84,6 @@ bitwise_or = ufunc(logic.bitwise_or2, "bitwise_or", 2, 0)
 bitwise_xor = ufunc(logic.bitwise_xor2, "bitwise_xor", 2, 0)
 logaddexp = ufunc(float_functions.logaddexp_, "logaddexp", 2, float("-inf"))
 logaddexp2 = ufunc(
-    lambda x, y: float_functions.logaddexp2_(*float_functions.promoted_float("logaddexp2", x, y)),
+    lambda x, y: float_functions.logaddexp2_(*promoted_float("logaddexp2", x, y)),
     "logaddexp2", 2, float("-inf"),
 )  # fmt: skip

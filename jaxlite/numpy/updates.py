@@ -17,10 +17,10 @@ from jaxlite.core.avals import aval_of
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherScatterMode, ScatterDimensionNumbers
-from jaxlite.numpy.arithmetic import add2, divide2, maximum2, minimum2, multiply2, power, subtract2
+from jaxlite.numpy.arithmetic import add2, divide2, maximum2, minimum2, multiply2, power
 from jaxlite.numpy.creation import ones_like
-from jaxlite.numpy.indexing import Item, parse, places, static_index, static_place, take_index
-from jaxlite.numpy.promotion import as_type, common_type, is_arraylike, result_shape
+from jaxlite.numpy.indexing import Item, parse, places, static_index, static_place, take_index, without_scalar_masks
+from jaxlite.numpy.promotion import as_type, common_type, is_arraylike
 
 # The update, the scatter that makes it, and what it does to old and new values.
 _UPDATES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
@@ -70,11 +70,18 @@ class IndexUpdateRef:
         fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Any:  # fmt: skip
         """``x[index]``, with ``mode`` saying what is read outside."""
-        return take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices,
-        wrap_negative_indices)
+        return take_index(
+            self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
+        )
 
     def _update(self, kind: str, values: Any, options: dict[str, Any]) -> Any:
-        unknown = set(options) - {"indices_are_sorted", "unique_indices", "mode", "out_sharding", "wrap_negative_indices"}
+        unknown = set(options) - {
+            "indices_are_sorted",
+            "unique_indices",
+            "mode",
+            "out_sharding",
+            "wrap_negative_indices",
+        }
         if unknown:
             raise TypeError(f"x.at[...].{kind}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
         return update(self.array, self.index, values, kind, **options)
@@ -132,6 +139,10 @@ def update(
     y = operand_of(values)
     dtype, weak = x.dtype, x.weak_type
     common = _common(x, y)
+    new_axes, index = without_scalar_masks(index)
+    if new_axes:
+        options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+        return lax.squeeze(update(lax.expand_dims(x, new_axes), index, values, kind, **options), new_axes)
     items, together = parse(index, x.shape)
     scatter, combine = _UPDATES[kind]
     wide = convert(x, common) if common != dtype else x
@@ -168,7 +179,8 @@ def _common(x: Any, y: Any) -> Any:
     if common != own.dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
-            f"{other.dtype.name} to dtype={own.dtype.name} with jax_numpy_dtype_promotion=standard. In future JAX releases "
+            f"{other.dtype.name} to dtype={own.dtype.name} with jax_numpy_dtype_promotion=standard. In future JAX "
+            "releases "
             "this will result in an error.",
             FutureWarning,
             stacklevel=5,
@@ -187,7 +199,8 @@ def _is_window(items: list[Item], shape: tuple[int, ...]) -> bool:
 
 
 def _update_window(x: Any, items: list[Item], y: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    starts, sizes, dropped, new_axes, kept = [], [], [], [], 0
+    starts, sizes, dropped, kept = [], [], [], 0
+    new_axes: list[int] = []
     for item in items:
         if item.kind == "new":
             new_axes.append(kept + len(new_axes))
@@ -207,7 +220,11 @@ def _update_window(x: Any, items: list[Item], y: Any, combine: Callable[[Any, An
     shape = tuple(n for d, n in enumerate(sizes) if d not in dropped)
     fitted = _fitted(y, shape, tuple(new_axes))
     plain = [i for i in items if i.kind != "new"]
-    new = lax.reshape(combine(static_index(x, plain), fitted), sizes) if combine is not _UPDATES["set"][1] else lax.reshape(fitted, sizes)
+    new = (
+        lax.reshape(combine(static_index(x, plain), fitted), sizes)
+        if combine is not _UPDATES["set"][1]
+        else lax.reshape(fitted, sizes)
+    )
     if tuple(sizes) == x.shape:
         return new
     return lax.dynamic_update_slice(x, new, [np.int32(s) for s in starts])
@@ -223,7 +240,10 @@ def _fitted(y: Any, shape: tuple[int, ...], new_axes: tuple[int, ...]) -> Any:
     if len(own) > len(wanted) and all(n == 1 for n in own[: len(own) - len(wanted)]):
         y = lax.reshape(y, own[len(own) - len(wanted) :])
         own = aval_of(y).shape
-    if len(own) > len(wanted) or result_shape("x.at[...]", [own, wanted]) != wanted:
-        raise ValueError(f"Incompatible shapes for broadcasting: the values have shape {own}, the indexed place has {wanted}.")
+    lead = len(wanted) - len(own)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(own, wanted[lead:], strict=True)):
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: the values have shape {own}, the indexed place has {wanted}."
+        )
     y = lax.broadcast_in_dim(y, wanted, tuple(range(len(wanted) - len(own), len(wanted))))
     return lax.squeeze(y, new_axes) if new_axes else y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from jaxlite.numpy.promotion import array_operand, expand_to, result_shape, to_f
 from jaxlite.numpy.selection import clip, where
 from jaxlite.random.keys import two_keys, words_of
 from jaxlite.random.uniform import check_shape, float_dtype, lengths_of, parameter, rademacher, shape_of, uniform_of
+from jaxlite.transforms.jit import jit
+
+_ONE = np.float32(1)
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -29,7 +33,13 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 def normal_of(words: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """``normal`` of a key's words: the inverse error function of a uniform draw from (-1, 1)."""
+    """``normal`` of a key's words."""
+    return _normal(words, shape, dtype)
+
+
+@functools.partial(jit, static_argnums=(1, 2))
+def _normal(words: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The inverse error function of a uniform draw from (-1, 1)."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)[()]
     drawn = uniform_of(words, shape, dtype, low, dtype.type(1))
     return lax.mul(dtype.type(np.sqrt(2)), lax.erf_inv(drawn))
@@ -57,9 +67,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
     return lax.neg(lax.log1p(lax.neg(drawn)))
 
 
-def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None
-) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
     """Largest of many: -log(-log(uniform)); ``mode="high"`` draws the tail with twice the bits."""
     words, wanted, lengths = words_of("gumbel", key), float_dtype("gumbel", dtype), shape_of(shape)
     if mode not in (None, "low", "high", "highest"):
@@ -116,7 +124,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     return lax.mul(expand_to(factor, lengths), root)
 
 
-def lognormal(key: Any, sigma: Any = np.float32(1), shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The exponential of a normal draw of deviation ``sigma``."""
     wanted = float_dtype("lognormal", dtype)
     deviation = parameter("lognormal", sigma, wanted)

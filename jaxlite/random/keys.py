@@ -50,7 +50,9 @@ def seed_words(seed: Any) -> Any:
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"PRNG key seed must be an integer; got {aval}")
     if aval.shape:
-        raise TypeError(f"PRNG key seed must be a scalar; got an array of shape {aval.shape}.  Use jax.vmap for several keys.")
+        raise TypeError(
+            f"PRNG key seed must be a scalar; got an array of shape {aval.shape}.  Use jax.vmap for several keys."
+        )
     low = lax.reshape(convert(x, _U32), (1,))
     if aval.dtype.itemsize < 8:
         return lax.concatenate([lax.full((1,), np.uint32(0)), low], 0)
@@ -69,7 +71,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return random_wrap_p.bind(seed_words(seed))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:  # noqa: N802
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A raw key of an integer seed: two uint32 words."""
     _check_impl(impl)
     return seed_words(seed)
@@ -86,14 +88,25 @@ def words_of(name: str, keys: Any, several: bool = False) -> Any:
         words = random_unwrap_p.bind(keys)
     elif hasattr(keys, "shape") and hasattr(keys, "dtype") and hasattr(keys, "ndim"):
         if not keys.shape or keys.shape[-1] != 2:
-            raise TypeError(f"{name}: invalid PRNG key data: expected key_data.shape to end with (2,); got shape={keys.shape}.  Make a key with jax.random.key(seed).")
+            raise TypeError(
+                f"{name}: invalid PRNG key data: expected key_data.shape to end with (2,); got "
+                f"shape={keys.shape}.  Make a key with jax.random.key(seed)."
+            )
         if keys.dtype != _U32:
-            raise TypeError(f"{name}: invalid PRNG key data: expected key_data.dtype uint32; got {keys.dtype}.  Make a key with jax.random.key(seed).")
+            raise TypeError(
+                f"{name}: invalid PRNG key data: expected key_data.dtype uint32; got {keys.dtype}.  Make a key "
+                "with jax.random.key(seed)."
+            )
         words = operand_of(keys)
     else:
-        raise TypeError(f"{name}: invalid PRNG key: expected an array of keys, got {keys!r}.  Make one with jax.random.key(seed).")
+        raise TypeError(
+            f"{name}: invalid PRNG key: expected an array of keys, got {keys!r}.  Make one with jax.random.key(seed)."
+        )
     if not several and len(words.shape) != 1:
-        raise ValueError(f"{name} accepts a single key, but was given a key array of shape {words.shape[:-1]} != (). Use jax.vmap for batching.")
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {words.shape[:-1]} != (). Use "
+            "jax.vmap for batching."
+        )
     return words
 
 
@@ -137,9 +150,12 @@ def fold_in(key: Any, data: Any) -> Any:
     """A new key of a key and an integer."""
     words = words_of("fold_in", key)
     if np.ndim(data) if not isinstance(data, Tracer) else data.shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). Use jax.vmap for batching.")
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). Use jax.vmap for "
+            "batching."
+        )
     value = operand_of(data)
-    number = np.uint32(int(value) & 0xFFFFFFFF) if isinstance(value, int) else convert(value, _U32)
+    number = np.uint32(value) if isinstance(value, int) else convert(value, _U32)
     first, second = threefry_2x32(*pair_of(words), np.uint32(0), number)
     return like(key, lax.concatenate([lax.reshape(first, (1,)), lax.reshape(second, (1,))], 0))
 

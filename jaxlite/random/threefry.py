@@ -25,9 +25,13 @@ def threefry_2x32(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 def hash_words(k0: Any, k1: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Two words for each element of an array of ``shape``: the hash of its row-major position."""
     if not config.threefry_partitionable.value:
-        raise NotImplementedError("jaxlite draws random bits only as jax_threefry_partitionable=True does: leave the flag on.")
+        raise NotImplementedError(
+            "jaxlite draws random bits only as jax_threefry_partitionable=True does: leave the flag on."
+        )
     if math.prod(shape) >= 2**32:
-        raise NotImplementedError(f"random bits: shape {shape} has 2**32 elements or more; draw it in parts, with keys from split.")
+        raise NotImplementedError(
+            f"random bits: shape {shape} has 2**32 elements or more; draw it in parts, with keys from split."
+        )
     return threefry_2x32(k0, k1, np.uint32(0), flat_iota(_U32, shape) if shape else np.uint32(0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -16,6 +17,7 @@ from jaxlite.numpy.dtype_functions import finfo
 from jaxlite.numpy.promotion import array_operand, check_arraylike, expand_to, result_shape, user_dtype
 from jaxlite.random.keys import pair_of, two_keys, words_of
 from jaxlite.random.threefry import random_bits
+from jaxlite.transforms.jit import jit
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
@@ -44,7 +46,8 @@ def check_shape(name: str, shape: tuple[int, ...], *parameters: tuple[int, ...])
         raise ValueError(str(error)) from None
     if common != shape:
         raise ValueError(
-            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of broadcasting the "
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
+            "broadcasting the "
             f"shapes must equal the shape argument, but got result {common} for shape argument {shape}."
         )
 
@@ -74,6 +77,11 @@ def uniform_of(words: Any, shape: tuple[int, ...], dtype: Any, low: Any = 0.0, h
     """``uniform`` of a key's words."""
     low, high = (convert(operand_of(v), dtype) for v in (low, high))
     check_shape("uniform", shape, low.shape, high.shape)
+    return _uniform(words, low, high, shape, dtype)
+
+
+@functools.partial(jit, static_argnums=(3, 4))
+def _uniform(words: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     unit = _unit(words, shape, dtype)
     span = lax.sub(*_aligned(high, low))
     low, span = (expand_to(v, shape) if v.shape else v for v in (low, span))
@@ -112,7 +120,14 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     if not dtypes.is_integer(wanted):
         raise TypeError(f"randint only accepts integer dtypes, got {wanted.name}")
     check_arraylike("randint", minval, maxval)
-    return _integers(words, shape_of(shape), minval, maxval, wanted)
+    if wanted.itemsize >= 4:
+        return _integers(words, shape_of(shape), minval, maxval, wanted)
+    # Narrow integers are drawn as 32-bit ones, which come out more evenly.
+    i32, limits = np.dtype(np.int32), np.iinfo(wanted)
+    low, high = (convert(array_operand("randint", v), i32) for v in (minval, maxval))
+    low = lax.clamp(np.int32(limits.min), low, np.int32(limits.max))
+    high = lax.clamp(np.int32(limits.min), high, np.int32(int(limits.max) + 1))
+    return convert(_integers(words, shape_of(shape), low, high, i32), wanted)
 
 
 def _integers(words: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: Any) -> Any:
@@ -155,7 +170,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
         return lax.lt(uniform_of(words, lengths, dtype), probability)
     both = uniform_of(words, (2, *lengths), dtype)
     first, second = (lax.index_in_dim(both, i, 0, keepdims=False) for i in (0, 1))
-    second = lax.mul(second, dtype.type(2.0**-finfo(dtype).nmant))
+    second = lax.mul(second, dtype.type(2.0 ** -finfo(dtype).nmant))
     return lax.lt(second, lax.sub(probability, first))
 
 

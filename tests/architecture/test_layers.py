@@ -46,6 +46,19 @@ BEHIND = {
 }
 
 
+# Imports inside functions: those that must come late, and why
+LATE = {
+    ("jaxlite/__init__.py", "jaxlite.backends.cpu.runtime"): "loaded at the first use",
+    ("jaxlite/__init__.py", "jaxlite_jupyter"): "only where a notebook loads it",
+    ("jaxlite/core/dtypes.py", "ml_dtypes"): "costs more than the rest together",
+    ("jaxlite/numpy/dtype_functions.py", "ml_dtypes"): "costs more than the rest together",
+    ("jaxlite_jupyter/completions.py", "IPython.core.completer"): "the rest needs no notebook",
+    ("jaxlite_jupyter/dot.py", "graphviz"): "optional",
+    ("jaxlite_jupyter/extension.py", "jaxlite_jupyter.magics"): "views need no IPython",
+    ("jaxlite_jupyter/views.py", "jaxlite_jupyter.widget"): "optional: needs anywidget",
+}
+
+
 def name_of(path: Path) -> str:
     """The path as the tables above write it."""
     home = ROOT / "extension" if path in EXTENSION else ROOT
@@ -107,6 +120,28 @@ def test_outside_packages_stand_behind_their_modules():
             allowed = BEHIND.get(module.split(".")[0])
             if allowed is not None and not name_of(path).startswith(allowed):
                 wrong.append(f"{name_of(path)}:{line} imports {module}: only {allowed} may")
+    assert not wrong, "\n".join(wrong)
+
+
+def late_imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Modules imported inside functions, with their lines."""
+    for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom):
+                    yield node.module or "", node.lineno
+                elif isinstance(node, ast.Import):
+                    yield from ((alias.name, node.lineno) for alias in node.names)
+
+
+def test_imports_inside_functions_are_listed_or_break_a_cycle_within_a_layer():
+    wrong = []
+    for path in (*MODULES, *EXTENSION):
+        layer = layer_of(name_of(path).replace("/", "."))
+        for module, line in late_imports(path):
+            same_layer = layer is not None and layer_of(module) == layer
+            if not same_layer and (name_of(path), module) not in LATE:
+                wrong.append(f"{name_of(path)}:{line} imports {module}: move it to the top")
     assert not wrong, "\n".join(wrong)
 
 
