@@ -199,7 +199,7 @@ class _Fuser:
                 return True
             if group not in seen:
                 seen.add(group)
-                pending.extend(group.hard)
+                pending.extend(group.after)
         return False
 
     def _can_join(self, eqn: JaxprEqn, group: Group) -> bool:
@@ -220,8 +220,10 @@ class _Fuser:
             or (a.kind == b.kind == "row" and a.rank != b.rank)
         ):
             return False
-        around = any(self._reaches(h, b) for h in a.hard if h is not b) or any(
-            self._reaches(h, a) for h in b.hard if h is not a
+        if b in a.through or a in b.through:
+            return False
+        around = any(self._reaches(h, b) for h in a.after if h is not b) or any(
+            self._reaches(h, a) for h in b.after if h is not a
         )
         return not around
 
@@ -230,12 +232,15 @@ class _Fuser:
             a.kind, a.rank = "row", b.rank
         order = {id(e): n for n, e in enumerate(self.closed.eqns)}
         a.eqns = sorted([*a.eqns, *b.eqns], key=lambda e: order[id(e)])
-        a.hard = (a.hard | b.hard) - {a, b}
+        a.after = (a.after | b.after) - {a, b}
+        a.through |= b.through
         for var in b.defined:
             self.group_of[var] = a
         for group in self.groups:
-            if b in group.hard:
-                group.hard = (group.hard - {b}) | {a}
+            if b in group.after:
+                group.after = (group.after - {b}) | {a}
+            if b in group.through:
+                group.through = (group.through - {b}) | {a}
         self.groups.remove(b)
         last = b.eqns[-1]
         self.decisions.append(
@@ -261,7 +266,8 @@ class _Fuser:
 
     def _join(self, group: Group, eqn: JaxprEqn, quiet: bool = False) -> None:
         soft, hard = self._needs(eqn)
-        group.hard |= (soft | hard) - {group}
+        group.after |= (soft | hard) - {group}
+        group.through |= hard
         group.eqns.append(eqn)
         for var in eqn.outvars:
             if isinstance(var, Var):
@@ -314,7 +320,7 @@ class _Fuser:
         group = Group(
             "map", var.aval.shape, [eqn], reason="written to memory for a reader that is no kernel, or as a result"
         )
-        group.hard = self._behind(var)
+        group.after = self._behind(var)
         group.outputs = [v for v in eqn.outvars if isinstance(v, Var) and v is var]
         self.groups.append(group)
         self.group_of[var] = group
@@ -327,17 +333,18 @@ class _Fuser:
         for group in self.groups:
             for eqn in group.eqns:
                 for var in operand_vars(eqn):
-                    group.hard |= self._behind(var) - {group}
+                    group.after |= self._behind(var) - {group}
+        place = {group: n for n, group in enumerate(self.groups)}
         ordered: list[Group] = []
         state: dict[Group, int] = {}
         for start in self.groups:
-            stack = [(start, iter(sorted(start.hard, key=self.groups.index)))]
+            stack = [(start, iter(sorted(start.after, key=place.__getitem__)))]
             while stack:
                 group, rest = stack[-1]
                 state.setdefault(group, 1)
                 following = next((g for g in rest if g not in state), None)
                 if following is not None:
-                    stack.append((following, iter(sorted(following.hard, key=self.groups.index))))
+                    stack.append((following, iter(sorted(following.after, key=place.__getitem__))))
                     continue
                 stack.pop()
                 if state[group] != 2:

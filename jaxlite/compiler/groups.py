@@ -34,7 +34,8 @@ class Group:
     axes: tuple[int, ...] = ()
     name: str = ""
     reason: str = ""
-    hard: set[Group] = dataclasses.field(default_factory=set)  # groups whose results must be in memory first
+    after: set[Group] = dataclasses.field(default_factory=set)  # groups whose results it reads, in any way
+    through: set[Group] = dataclasses.field(default_factory=set)  # those it reads through layout: they must be finished
 
     @property
     def defined(self) -> Iterator[Var]:

@@ -18,12 +18,14 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import Array, from_numpy
 from jaxlite.core.avals import aval_of
 from jaxlite.core.errors import NonConcreteBooleanIndexError
+from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherDimensionNumbers, GatherScatterMode
 from jaxlite.numpy.promotion import expand_to
 from jaxlite.numpy.shaping import broadcast_shapes
 
+_slice_p, _squeeze_p = get("slice"), get("squeeze")
 Kind = Literal["int", "slice", "new", "array"]
 
 
@@ -197,6 +199,12 @@ def _static_slice(part: slice) -> slice:
 
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``; positions outside are moved to the nearest inside, as JAX does."""
+    if type(index) is int and x.shape and x.shape[0]:  # x[0], the case that matters for speed
+        shape = x.shape
+        start = static_place(index, shape[0])
+        ends = (start + 1, *shape[1:])
+        row = _slice_p.bind(x, start_indices=(start, *(0,) * (len(shape) - 1)), limit_indices=ends, strides=None)
+        return _squeeze_p.bind(row, dimensions=(0,))
     return take_index(x, index, None)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.primitive import get
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import _select, maximum2, minimum2
@@ -25,6 +26,8 @@ from jaxlite.numpy.promotion import (
     result_shape,
 )
 from jaxlite.numpy.reductions import all_
+
+_select_n_p = get("select_n")
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: Any = None, fill_value: Any = None) -> Any:
@@ -54,9 +57,12 @@ def choose_between(mask: Any, x: Any, y: Any) -> Any:
         dtype, weak = common_type(avals)
     cases = [as_type(v, dtype, weak) for v in values]
     shape = result_shape("where", [mask.shape, *(a.shape for a in avals)])
-    cases = [expand_to(c, shape) for c in cases]
+    if any(a.shape == shape for a in avals):  # a scalar beside it stands for a constant of that shape
+        cases = [expand_to(c, shape) if aval_of(c).shape else c for c in cases]
+    else:
+        cases = [expand_to(c, shape) for c in cases]
     which = mask if not mask.shape else expand_to(mask, shape)
-    return convert(lax.select(which, *cases), dtype, weak)
+    return convert(_select_n_p.bind(which, cases[1], cases[0]), dtype, weak)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core import config, dtypes
-from jaxlite.core.array import Array
+from jaxlite.core.array import Array, from_numpy
 from jaxlite.core.avals import aval_of
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
@@ -44,7 +44,7 @@ def seed_words(seed: Any) -> Any:
         value = int(np.int64(seed)) if isinstance(seed, int) else int(seed)
         wide = config.enable_x64.value
         high = (value >> 32) & 0xFFFFFFFF if wide else 0
-        return lax.concatenate([lax.full((1,), np.uint32(high)), lax.full((1,), np.uint32(value & 0xFFFFFFFF))], 0)
+        return from_numpy(np.array([high, value & 0xFFFFFFFF], _U32))
     x = operand_of(seed)
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype):

@@ -16,6 +16,8 @@ from jaxlite_jupyter.html.base import (
     text,
 )
 
+FEW = 20  # decisions: more start folded
+
 
 def fusion_html(payload: Mapping[str, Any]) -> str:
     """The view of ``payload``."""
@@ -60,7 +62,7 @@ def _decisions(payload: Mapping[str, Any]) -> str:
         cells = [text(name), text(decision["subject"]), f"<b>{text(decision['verdict'])}</b>"]
         rows.append((key, [*cells, text(decision["reason"]), numbers, source_html(decision["source"])]))
     head = ("pass", "what", "decision", "reason", "numbers", "your line")
-    return details(f"Why: {len(rows)} decisions", table(head, rows), is_open=True)
+    return details(f"Why: {len(rows)} decisions", table(head, rows), is_open=len(rows) <= FEW)
 
 
 def _passes(payload: Mapping[str, Any]) -> str:
