@@ -63,8 +63,7 @@ def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 def _read_names(tree: ast.Module, table: symtable.SymbolTable) -> set[str]:
     """Names used as globals in any scope, but those that are always assigned before."""
-    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-    used |= _used_inside(table)
+    used = set(_used_outside(tree)) | _used_inside(table)
     for node in ast.walk(tree):  # `x += 1` reads x, which symbol tables do not say
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             used.add(node.target.id)
@@ -75,6 +74,27 @@ def _read_names(tree: ast.Module, table: symtable.SymbolTable) -> set[str]:
         assigned_first |= _always_assigns(statement) - seen
         seen |= mentioned
     return used - assigned_first
+
+
+def _used_outside(node: ast.AST) -> Iterator[str]:
+    """Names read by the cell's own statements, not by the functions and comprehensions in them."""
+    # Symbol tables do not say: since Python 3.12 they count a comprehension's names as the cell's.
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            yield name
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            yield from _used_outside(node.generators[0].iter)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            for part in (*node.decorator_list, node.args, node.returns):
+                yield from _used_outside(part) if part is not None else ()
+        case ast.Lambda():
+            yield from _used_outside(node.args)
+        case ast.ClassDef():
+            for part in (*node.decorator_list, *node.bases, *node.keywords):
+                yield from _used_outside(part)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _used_outside(child)
 
 
 def _used_inside(table: symtable.SymbolTable) -> set[str]:

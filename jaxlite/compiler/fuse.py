@@ -44,6 +44,7 @@ class _Fuser:
         self.group_of: dict[Var, Group] = {}
         self.maker: dict[Var, JaxprEqn] = {v: e for e in closed.eqns for v in e.outvars if isinstance(v, Var)}
         self.decisions: list[Decision] = []
+        self.last_effect: Group | None = None
         self.readers: dict[Var, list[JaxprEqn]] = {}
         for eqn in closed.eqns:
             for var in operand_vars(eqn):
@@ -76,6 +77,10 @@ class _Fuser:
             group = self._new(kind, domain, eqn, f"{eqn.primitive.name} is a step of its own")
             if kind == "reduce":
                 group.axes = tuple(eqn.params["axes"])
+            if eqn.effects:  # effects keep the order in which they are written
+                if self.last_effect is not None:
+                    group.after.add(self.last_effect)
+                self.last_effect = group
 
     def _stays_in_row(self, eqn: JaxprEqn) -> bool:
         """Whether a broadcast, reshape or squeeze only repeats a row's value along the row, or keeps one a row."""

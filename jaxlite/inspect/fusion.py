@@ -34,9 +34,7 @@ def fusion_payload(report: CompileReport, file_label: FileLabel | None = None) -
         "name": report.name,
         "traced": len(report.jaxpr.eqns),
         "equations": len(report.simplified.eqns),
-        "kernels": [
-            _kernel(n, g, records.get(n), names, lines) for n, g in enumerate(report.groups)
-        ],
+        "kernels": [_kernel(n, g, records.get(n), names, lines) for n, g in enumerate(report.groups)],
         "passes": [_pass(p, lines) for p in report.passes],
         "seconds": {k: measured(v, "s") for k, v in report.seconds.items()},
         "host_calls": list(report.host_calls),
@@ -53,9 +51,7 @@ def _matching(report: CompileReport) -> dict[int, KernelRecord]:
     return {n: waiting[g.name].pop(0) for n, g in groups if waiting.get(g.name)}
 
 
-def _kernel(
-    number: int, group: Group, record: KernelRecord | None, names: Any, lines: Lines
-) -> dict[str, Any]:
+def _kernel(number: int, group: Group, record: KernelRecord | None, names: Any, lines: Lines) -> dict[str, Any]:
     data = {
         "id": kernel_id(number),
         "name": group.name,

@@ -107,9 +107,7 @@ class _Builder:
         self._node(key, kind, label, None, equation, values, None, None)
         return key
 
-    def _equations(
-        self, jaxpr: Jaxpr, parent: str | None, producers: dict[Var, str], names: Any
-    ) -> None:
+    def _equations(self, jaxpr: Jaxpr, parent: str | None, producers: dict[Var, str], names: Any) -> None:
         for eqn in jaxpr.eqns:
             key = f"e{self._number}"
             self._number += 1
@@ -123,9 +121,7 @@ class _Builder:
                 self._connect(eqn.invars, made, producers)
             producers.update({v: made for v in eqn.outvars if not isinstance(v, DropVar)})
 
-    def _equation(
-        self, eqn: JaxprEqn, key: str, parent: str | None, text: str, kernel: int | None, names: Any
-    ) -> str:
+    def _equation(self, eqn: JaxprEqn, key: str, parent: str | None, text: str, kernel: int | None, names: Any) -> str:
         values = [value_data(names(v), v.aval) for v in eqn.outvars]
         self._node(key, "equation", eqn.primitive.name, parent, text, values, eqn, kernel)
         return key
@@ -186,9 +182,7 @@ class _Builder:
             self._group(key, f"{group.name} ({group.kind})", parent, "kernel", group.reason, None)
         return key
 
-    def _group(
-        self, key: str, label: str, parent: str | None, kind: str, reason: str, eqn: Any
-    ) -> None:
+    def _group(self, key: str, label: str, parent: str | None, kind: str, reason: str, eqn: Any) -> None:
         source = self.lines.add(eqn.source) if eqn is not None else None
         group = {"id": key, "label": label, "parent": parent, "kind": kind}
         self.groups.append({**group, "reason": reason, "source": source})

@@ -57,9 +57,7 @@ def fusion_text(payload: Mapping[str, Any]) -> str:
 
 def decision_text(decision: Mapping[str, Any]) -> str:
     """``subject: verdict (reason; bytes 400 B)``, the numbers being predicted."""
-    numbers = "".join(
-        f"; {k.replace('_', ' ')} {amount_text(v).strip()}" for k, v in decision["numbers"].items()
-    )
+    numbers = "".join(f"; {k.replace('_', ' ')} {amount_text(v).strip()}" for k, v in decision["numbers"].items())
     basis = ", predicted" if decision["numbers"] else ""
     return f"{decision['subject']}: {decision['verdict']} ({decision['reason']}{numbers}{basis})"
 

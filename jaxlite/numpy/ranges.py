@@ -55,7 +55,7 @@ def arange(
     for name, value in given.items():
         if value is not None:
             check_arraylike("arange", value)
-            given[name] = _concrete(name, value)
+            given[name] = _concrete("stop" if stop is None and name == "start" else name, value)
     if wanted is None:
         wanted = common_type([aval_of(v) for v in given.values() if v is not None])[0]
     first, last, step = given["start"], given["stop"], given["step"]

@@ -26,6 +26,9 @@ from jaxlite_jupyter.variables import constant_key, read_variables
         ("def f(x):\n    return x + w", {"w"}),
         ("def f():\n    return y\ny = 1", {"y"}),  # f may be called before
         ("y = [i * k for i in x]", {"k", "x"}),
+        ("y = {a: b for a, b in x if c for d in e}", {"c", "e", "x"}),
+        ("@d\ndef f(x: t = v) -> r:\n    pass", {"d", "t", "v", "r"}),
+        ("class A(base, metaclass=m):\n    y = x", {"base", "m", "x"}),
         ("x[0] = 1", {"x"}),
         ("import numpy as np\nnp.ones(3)", set()),
         ("y: int = x", {"x", "int"}),

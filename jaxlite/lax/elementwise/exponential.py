@@ -30,7 +30,8 @@ class Exp2(Mapped):
     name, opcode, function, accepts, samples = "exp2", "exp2", np.exp2, "f", _ANY
 
     def partials(self, out: Any, x: Any) -> Any:
-        return (lambda t: mul(t, mul(full_like(x, np.log(2)), out)),)
+        # 2 log(2) exp2(x - 1): the result may overflow where its derivative does not.
+        return (lambda t: mul(t, mul(full_like(x, 2 * np.log(2)), exp2(sub(x, full_like(x, 1))))),)
 
 
 @final

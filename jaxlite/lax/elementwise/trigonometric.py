@@ -10,6 +10,7 @@ from jaxlite.core.primitive import Sample
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, rsqrt, sqrt, square, sub
 from jaxlite.lax.elementwise.exponential import one_minus_square
+from jaxlite.lax.families.elementwise import Elementwise
 from jaxlite.lax.families.mapped import Mapped
 
 _ANY = (Sample(((3, 5),)), Sample(((),)))
@@ -103,7 +104,26 @@ class Tanh(Mapped):
     name, opcode, function, accepts, samples = "tanh", "tanh", np.tanh, "f", _ANY
 
     def partials(self, out: Any, x: Any) -> Any:
-        return (lambda t: mul(t, one_minus_square(out)),)
+        return (lambda t: mul(t, tanh_slope_p.bind(x)),)
+
+
+@final
+class TanhSlope(Elementwise):
+    """The derivative of tanh, 4 e / (1 + e)^2 with e = exp(-2 |x|): 1 - tanh(x)^2 would cancel for large x."""
+
+    name, accepts, samples = "tanh_slope", "f", _ANY
+
+    def scalar(self, e: Any, x: Any) -> Any:
+        decay = e.exp(e.mul(e.abs(x), -2.0))
+        whole = e.add(decay, 1.0)
+        return e.div(e.mul(decay, 4.0), e.mul(whole, whole))
+
+    def numpy(self, x: Any) -> Any:
+        decay = np.exp(-2 * np.abs(x.astype(np.float64)))
+        return 4 * decay / (1 + decay) ** 2
+
+    def partials(self, out: Any, x: Any) -> Any:
+        return (lambda t: mul(t, mul(full_like(x, -2), mul(tanh(x), out))),)
 
 
 @final
@@ -133,6 +153,7 @@ class Atanh(Mapped):
 
 
 sin_p, cos_p, tan_p, asin_p, acos_p, atan_p, atan2_p = Sin(), Cos(), Tan(), Asin(), Acos(), Atan(), Atan2()
+tanh_slope_p = TanhSlope()
 sinh_p, cosh_p, tanh_p, asinh_p, acosh_p, atanh_p = Sinh(), Cosh(), Tanh(), Asinh(), Acosh(), Atanh()
 
 

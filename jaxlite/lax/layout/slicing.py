@@ -128,7 +128,8 @@ class Pad(Layout):
         spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in config)] = x
         spread = np.pad(spread, [(max(low, 0), max(high, 0)) for low, high, _ in config], constant_values=value)
         cut = tuple(
-            builtins.slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(spread.shape, config, strict=True)
+            builtins.slice(max(-low, 0), n - max(-high, 0))
+            for n, (low, high, _) in zip(spread.shape, config, strict=True)
         )
         return (spread[cut],)
 

@@ -1,0 +1,3 @@
+"""``jax.experimental``: what JAX keeps there under the same names."""
+
+from jaxlite.transforms.callback import io_callback as io_callback
