@@ -3,7 +3,14 @@ through."""
 
 from typing import Any as _Any
 
-from jaxlite import debug as debug, errors as errors, lax as lax, tree as tree, tree_util as tree_util
+from jaxlite import (
+    ad_checkpoint as ad_checkpoint,
+    debug as debug,
+    errors as errors,
+    lax as lax,
+    tree as tree,
+    tree_util as tree_util,
+)
 from jaxlite.core import runtime as _runtime
 from jaxlite.core.array import Array as Array
 from jaxlite.core.config import (
@@ -36,6 +43,11 @@ from jaxlite.transforms.autodiff import (
 )
 from jaxlite.transforms.batching import vmap as vmap
 from jaxlite.transforms.callback import pure_callback as pure_callback
+from jaxlite.transforms.checkpoint import (
+    checkpoint as checkpoint,
+    checkpoint_policies as checkpoint_policies,
+    remat as remat,
+)
 from jaxlite.transforms.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from jaxlite.transforms.device import (
     Device as Device,

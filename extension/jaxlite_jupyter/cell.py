@@ -77,24 +77,33 @@ def _read_names(tree: ast.Module, table: symtable.SymbolTable) -> set[str]:
 
 
 def _used_outside(node: ast.AST) -> Iterator[str]:
-    """Names read by the cell's own statements, not by the functions and comprehensions in them."""
-    # Symbol tables do not say: since Python 3.12 they count a comprehension's names as the cell's.
+    """Names read by the cell's own statements and comprehensions, not by the functions in them.
+
+    Symbol tables do not say: from Python 3.13 on they count a comprehension's names as the cell's.
+    """
+    parts: list[ast.AST | None]
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             yield name
+            return
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            yield from _used_outside(node.generators[0].iter)
+            targets = [n for g in node.generators for n in ast.walk(g.target)]
+            bound = {n.id for n in targets if isinstance(n, ast.Name)}
+            inside = {n for child in ast.iter_child_nodes(node) for n in _used_outside(child)}
+            yield from inside - bound
+            yield from _used_outside(node.generators[0].iter)  # read before anything is bound
+            return
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            for part in (*node.decorator_list, node.args, node.returns):
-                yield from _used_outside(part) if part is not None else ()
+            parts = [*node.decorator_list, node.args, node.returns]
         case ast.Lambda():
-            yield from _used_outside(node.args)
+            parts = [node.args]
         case ast.ClassDef():
-            for part in (*node.decorator_list, *node.bases, *node.keywords):
-                yield from _used_outside(part)
+            parts = [*node.decorator_list, *node.bases, *node.keywords]
         case _:
-            for child in ast.iter_child_nodes(node):
-                yield from _used_outside(child)
+            parts = [*ast.iter_child_nodes(node)]
+    for part in parts:
+        if part is not None:
+            yield from _used_outside(part)
 
 
 def _used_inside(table: symtable.SymbolTable) -> set[str]:

@@ -26,6 +26,7 @@ STEP_KINDS = {
     "scan": "loop",
     "sort": "host",
     "arg_reduction": "reduce",
+    "barrier": "barrier",
 }
 INLINE_FAMILIES = ("layout", "indexing")
 

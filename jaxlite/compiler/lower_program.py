@@ -151,6 +151,8 @@ class _Block:
                 self._scatter(group)
             case "contraction":
                 self._contraction(group)
+            case "barrier":
+                self._barrier(group.eqns[0])
             case "branch":
                 self._branch(group.eqns[0])
             case "loop":
@@ -177,6 +179,14 @@ class _Block:
         out = self.destination(eqn.outvars[0])
         self.steps.append(Copy(out, self.place(eqn.invars[0]), nbytes_of(eqn.outvars[0].aval)))
         self._kernels(group, [lower_scatter(group, self.makers)])
+
+    def _barrier(self, eqn: JaxprEqn) -> None:
+        """Results lie where the operands do."""
+        for var, atom in zip(eqn.outvars, eqn.invars, strict=True):
+            if var in self.places:
+                self.steps.append(Copy(self.places[var], self.place(atom), nbytes_of(atom.aval)))
+            else:
+                self.places[var] = self.place(atom)  # type: ignore[index]
 
     # -- contractions -------------------------------------------------------------------------
 

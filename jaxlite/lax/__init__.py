@@ -1,6 +1,7 @@
 """``jax.lax``: the primitives as functions, one dtype and shape in, no promotion."""
 
 from jaxlite.lax.contraction import dot as dot, dot_general as dot_general
+from jaxlite.lax.control.barrier import optimization_barrier as optimization_barrier
 from jaxlite.lax.control.collectives import (
     all_gather as all_gather,
     all_to_all as all_to_all,

@@ -37,7 +37,7 @@ def groups(f: Any, *args: Any) -> list[tuple[str, list[str]]]:
 
 def test_inline_keeps_the_meaning() -> None:
     inner = jax.jit(lambda x, y: (jnp.sin(x) * y, y))
-    f = lambda x: inner(inner(x, 2.0)[0], x)[0]  # noqa: E731
+    f = lambda x: inner(inner(x, 2.0)[0], x)[0]
     closed = jax.make_jaxpr(f)(3.0)
     flat, decisions = inline_calls(closed)
     check(flat.jaxpr)
@@ -70,11 +70,11 @@ def test_simplify_is_exact(f: Any, left: list[str]) -> None:
 
 
 def test_what_fuses() -> None:
-    softmax = lambda x: jnp.exp(x - x.max(-1, keepdims=True)) / jnp.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)  # noqa: E731
+    softmax = lambda x: jnp.exp(x - x.max(-1, keepdims=True)) / jnp.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
     (kind, equations), = groups(softmax, ROWS)
     assert kind == "row" and equations.count("exp") == 1 and "div" in equations
 
-    adam = lambda p, g, m: (p - (0.9 * m + 0.1 * g) / jnp.sqrt(g * g + 1.0), 0.9 * m + 0.1 * g)  # noqa: E731
+    adam = lambda p, g, m: (p - (0.9 * m + 0.1 * g) / jnp.sqrt(g * g + 1.0), 0.9 * m + 0.1 * g)
     (kind, _), = groups(adam, ROWS, ROWS, ROWS)
     assert kind == "map"
 
@@ -96,7 +96,7 @@ def test_what_does_not_fuse_and_why() -> None:
 
 def test_what_is_read_through_layout_is_finished_first() -> None:
     # The gradient reads a reversed value of the kernel that it joins otherwise: found by random programs.
-    f = lambda x: (x[::-1] * jnp.cos(x * x.sum(1, keepdims=True))).sum()  # noqa: E731
+    f = lambda x: (x[::-1] * jnp.cos(x * x.sum(1, keepdims=True))).sum()
     made, _ = fuse(front(jax.grad(f), ROWS))
     for group in made:
         assert group not in group.through and not group.through & {g for g in made if made.index(g) >= made.index(group)}

@@ -62,7 +62,7 @@ MODES = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_second_derivatives_compose(mode: str) -> None:
-    f = lambda x: jnp.sin(x) * jnp.exp(x) + x**3  # noqa: E731
+    f = lambda x: jnp.sin(x) * jnp.exp(x) + x**3
     x = 0.7
     wanted = 2 * math.exp(x) * math.cos(x) + 6 * x
     # Sums of four float32 terms below 6: 1e-6 relative is 8 ulps.
@@ -70,7 +70,7 @@ def test_second_derivatives_compose(mode: str) -> None:
 
 
 def test_jacobians_agree_with_each_other() -> None:
-    f = lambda x, y: {"a": jnp.sin(x) * y.sum(), "b": (x[0] * y, x.sum())}  # noqa: E731
+    f = lambda x, y: {"a": jnp.sin(x) * y.sum(), "b": (x[0] * y, x.sum())}
     x, y = jnp.arange(3.0), jnp.array([0.5, 2.0])
     for argnums in (0, 1, (0, 1)):
         forward, reverse = jax.jacfwd(f, argnums)(x, y), jax.jacrev(f, argnums)(x, y)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.experimental import io_callback
 
@@ -18,7 +19,11 @@ WRAPS = {"eager": lambda f: f, "jit": jax.jit}
 
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_pure_callback(wrap: str) -> None:
-    f = WRAPS[wrap](lambda x: jax.pure_callback(lambda a: {"s": np.sin(a), "n": np.int32(3)}, {"s": F32, "n": jax.ShapeDtypeStruct((), "int32")}, x))
+    f = WRAPS[wrap](
+        lambda x: jax.pure_callback(
+            lambda a: {"s": np.sin(a), "n": np.int32(3)}, {"s": F32, "n": jax.ShapeDtypeStruct((), "int32")}, x
+        )
+    )
     out = f(1.0)
     assert float(out["s"]) == pytest.approx(np.sin(1.0), rel=1e-7) and int(out["n"]) == 3
 
@@ -31,7 +36,7 @@ def test_pure_callback_vmap(method: str) -> None:
         shapes.append((a.shape, b.shape))
         return np.asarray(a) + np.asarray(b)
 
-    f = lambda x, y: jax.pure_callback(add, F32, x, y, vmap_method=method)  # noqa: E731
+    f = lambda x, y: jax.pure_callback(add, F32, x, y, vmap_method=method)
     np.testing.assert_array_equal(jax.jit(jax.vmap(f, (0, None)))(jnp.arange(3.0), 2.0), [2, 3, 4])
     wanted = {"sequential": [((), ())] * 3, "broadcast_all": [((3,), (3,))], "expand_dims": [((3,), (1,))]}
     assert shapes == wanted[method]
@@ -88,11 +93,19 @@ def test_a_callback_may_run_programs_itself() -> None:
 
 REFUSED = [
     (lambda: jax.grad(lambda x: jax.pure_callback(np.sin, F32, x))(1.0), ValueError, "custom_jvp"),
-    (lambda: jax.pure_callback(lambda x: np.ones(3), F32, 1.0), RuntimeError, r"shape \(3,\), but promised float32\[\]"),
+    (
+        lambda: jax.pure_callback(lambda x: np.ones(3), F32, 1.0),
+        RuntimeError,
+        r"shape \(3,\), but promised float32\[\]",
+    ),
     (lambda: jax.jit(lambda: jax.pure_callback(lambda: (1, 2), F32))(), RuntimeError, "structure"),
     (lambda: jax.vmap(lambda x: jax.pure_callback(np.sin, F32, x))(jnp.ones(2)), NotImplementedError, "vmap_method"),
     (lambda: jax.pure_callback(np.sin, F32, 1.0, vmap_method="all"), ValueError, "vmap_method must be one of"),
-    (lambda: jax.vmap(lambda x: io_callback(lambda v: None, None, x, ordered=True))(jnp.ones(2)), ValueError, "ordered"),
+    (
+        lambda: jax.vmap(lambda x: io_callback(lambda v: None, None, x, ordered=True))(jnp.ones(2)),
+        ValueError,
+        "ordered",
+    ),
     (lambda: jax.debug.print("x", y=1), ValueError, "y"),
 ]
 

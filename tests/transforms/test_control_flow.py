@@ -87,7 +87,7 @@ def test_scan_reverse_and_closure() -> None:
 
     xs = jnp.asarray(X)
     assert_same(f(w, xs), g(w, xs))
-    total = lambda f: lambda w, xs: f(w, xs)[0] + f(w, xs)[1].sum()  # noqa: E731
+    total = lambda f: lambda w, xs: f(w, xs)[0] + f(w, xs)[1].sum()
     assert_same(jax.jit(jax.grad(total(f), (0, 1)))(w, xs), jax.grad(total(g), (0, 1))(w, xs))
 
 
@@ -105,7 +105,7 @@ def test_length_zero() -> None:
 
 
 def test_fori_loop_static_and_traced_bounds() -> None:
-    body = lambda i, c: c * 2 + i  # noqa: E731
+    body = lambda i, c: c * 2 + i
     assert int(lax.fori_loop(0, 5, body, 1)) == 58
     assert int(jax.jit(lambda n: lax.fori_loop(0, n, body, 1))(5)) == 58
     assert int(lax.fori_loop(3, 1, body, 7)) == 7
@@ -137,7 +137,7 @@ def test_reverse_through_while_names_line_and_way_out() -> None:
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_cond_under_transformations(wrap: Any) -> None:
-    f = lambda p, x: lax.cond(p, lambda x: jnp.sin(x) * x, lambda x: x**3, x)  # noqa: E731
+    f = lambda p, x: lax.cond(p, lambda x: jnp.sin(x) * x, lambda x: x**3, x)
     for p, g in ((True, lambda x: np.sin(x) + x * np.cos(x)), (False, lambda x: 3 * x * x)):
         assert float(wrap(jax.grad(f, 1))(p, 1.5)) == pytest.approx(float(g(1.5)), rel=1e-6)
     ps, xs = jnp.array([True, False, True]), jnp.array([1.0, 2.0, 3.0])

@@ -59,9 +59,9 @@ def test_custom_vjp(wrap: str) -> None:
 def test_inside_scan() -> None:
     from jaxlite import lax
 
-    f = lambda x: lax.scan(lambda c, _: (squared(c), None), x, None, length=2)[0]  # noqa: E731
+    f = lambda x: lax.scan(lambda c, _: (squared(c), None), x, None, length=2)[0]
     assert float(jax.jit(jax.grad(f))(2.0)) == (10 * 4.0) * (10 * 2.0)
-    g = lambda x: lax.scan(lambda c, _: (clipped(c, 0.5) * 2.0, None), x, None, length=2)[0]  # noqa: E731
+    g = lambda x: lax.scan(lambda c, _: (clipped(c, 0.5) * 2.0, None), x, None, length=2)[0]
     assert float(jax.jit(jax.grad(g))(2.0)) == 0.5
 
 

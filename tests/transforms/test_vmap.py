@@ -30,7 +30,7 @@ def test_axes() -> None:
 
 
 def test_pairwise() -> None:
-    l1 = lambda x, y: jnp.abs(x - y).sum()  # noqa: E731
+    l1 = lambda x, y: jnp.abs(x - y).sum()
     x = jnp.asarray(A)
     got = jax.vmap(jax.vmap(l1, (0, None)), (None, 0))(x, x)
     np.testing.assert_array_equal(got, np.abs(A[None] - A[:, None]).sum(-1))
@@ -57,7 +57,7 @@ def test_collectives(name: str, wrap: Any) -> None:
 
 
 def test_collectives_differentiate() -> None:
-    f = lambda x: jax.vmap(lambda r: (r * lax.psum(r, "i")).sum(), axis_name="i")(x).sum()  # noqa: E731
+    f = lambda x: jax.vmap(lambda r: (r * lax.psum(r, "i")).sum(), axis_name="i")(x).sum()
     np.testing.assert_allclose(jax.grad(f)(jnp.asarray(A)), np.tile(2 * A.sum(0), (3, 1)), rtol=3e-7)
 
 
