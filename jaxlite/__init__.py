@@ -48,6 +48,11 @@ from jaxlite.transforms.checkpoint import (
     checkpoint_policies as checkpoint_policies,
     remat as remat,
 )
+from jaxlite.transforms.closures import (
+    closure_convert as closure_convert,
+    custom_gradient as custom_gradient,
+    linear_transpose as linear_transpose,
+)
 from jaxlite.transforms.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from jaxlite.transforms.device import (
     Device as Device,

@@ -91,7 +91,7 @@ def _of_list(value: Any, dtype: Any) -> Any:
     if any(leaf is None for leaf in leaves):
         raise ValueError("None is not a valid value for jnp.array")
     if not any(isinstance(leaf, Tracer) or type(leaf) is Array or hasattr(leaf, "__jax_array__") for leaf in leaves):
-        found = np.asarray(value) if leaves else np.zeros(np.shape(value), np.float32)
+        found = np.asarray(value) if leaves else np.zeros(np.shape(value), np.float64)
         check_dtype(found.dtype, value)
         if dtype is None and leaves:
             numbers = [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)]

@@ -185,7 +185,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones at and below diagonal ``k`` of an ``N`` by ``M`` matrix of zeros."""
     rows, columns = operator.index(N), operator.index(N if M is None else M)
-    wanted = dtypes.canonicalize(np.float32 if dtype is None else dtype)
+    wanted = dtypes.canonicalize(np.float64 if dtype is None else dtype)
     return convert(lower_mask((rows, columns), k), wanted)
 
 

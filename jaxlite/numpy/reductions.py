@@ -169,7 +169,7 @@ def any_(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, w
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """How many elements are not 0."""
-    return sum_(truth(array_operand("count_nonzero", a)), axis, np.int32, keepdims=keepdims)
+    return sum_(truth(array_operand("count_nonzero", a)), axis, dtypes.canonicalize(np.int64), keepdims=keepdims)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:

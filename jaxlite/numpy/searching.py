@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from jaxlite import lax
+from jaxlite.core import dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import aval_of
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
+from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.logic import truth
 from jaxlite.numpy.promotion import array_operand
@@ -46,7 +48,7 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> tuple[Any, .
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     if size is None:
         known = known_or_refuse("nonzero", mask)
-        return tuple(asarray(p.astype(np.int32)) for p in np.nonzero(known.view if isinstance(known, Array) else known))
+        return tuple(asarray(p.astype(np.int64)) for p in np.nonzero(known.view if isinstance(known, Array) else known))
     return _sized(mask, operator.index(size), fill_value)
 
 
@@ -60,7 +62,7 @@ def _sized(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
     if len(fills) != len(shape):
         raise ValueError(f"size and fill_value: {len(fills)} fill values do not fit {len(shape)} axes.")
     if not total or not size:
-        return tuple(lax.full((size,), np.int32(0)) + np.int32(f) for f in fills)
+        return tuple(lax.full((size,), f, np.int64) for f in fills)
     counts = cumsum(ravel(mask), dtype=np.int32)
     place = lax.iota(np.int32, size)
     flat = searchsorted(counts, place, side="right")
@@ -71,7 +73,7 @@ def _sized(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
         stride //= n
         position = lax.rem(lax.div(flat, np.int32(stride)), np.int32(n))
         filler = lax.full((size,), np.int32(fill)) if not np.ndim(fill) else asarray(fill, np.int32)
-        out.append(lax.select(beyond, filler, position))
+        out.append(convert(lax.select(beyond, filler, position), dtypes.canonicalize(np.int64)))
     return tuple(out)
 
 

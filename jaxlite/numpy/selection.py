@@ -206,9 +206,10 @@ def trunc(x: Any) -> Any:
 
 def rint(x: Any, /) -> Any:
     """The nearest whole number, halves to even; integers become floats."""
-    from jaxlite.numpy.promotion import promoted_float
 
-    (value,) = promoted_float("rint", x)
+    value = array_operand("rint", x)
+    if not dtypes.is_inexact(value.dtype):
+        value = convert(value, dtypes.canonicalize(np.float64))
     return lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 

@@ -39,7 +39,7 @@ def unique(
         found = distinct(np.asarray(known), **flags, axis=axis, equal_nan=equal_nan)
         if not any(flags.values()):
             return asarray(found)
-        return tuple(asarray(f if i == 0 else f.astype(np.int32)) for i, f in enumerate(found))
+        return tuple(asarray(f if i == 0 else f.astype(np.int64)) for i, f in enumerate(found))
     if axis is not None and len(x.shape) != 1:
         raise NotImplementedError("unique: size= with axis= is not supported; flatten, or leave size out.")
     out = _sized(x, operator.index(size), fill_value, equal_nan)
@@ -62,6 +62,7 @@ def _sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> tuple[Any, An
         differs = lax.bitwise_and(differs, lax.bitwise_not(both))
     first = lax.concatenate([lax.full((min(n, 1),), True), differs], 0)
     all_starts = nonzero(first, size=size + 1, fill_value=n)[0]
+    all_starts = convert(all_starts, np.dtype(np.int32))
     starts = lax.slice_in_dim(all_starts, 0, size)
     filler = values[0] if fill_value is None else convert(asarray(fill_value), x.dtype)
     there = lax.lt(starts, np.int32(n))
@@ -71,7 +72,9 @@ def _sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> tuple[Any, An
     inverse = lax.full((n,), np.int32(0))
     inverse = inverse.at[order].set(number)
     counts = lax.sub(lax.slice_in_dim(all_starts, 1, size + 1), starts)
-    return picked, take(order, starts, mode="clip"), lax.reshape(inverse, x.shape), counts
+    places = (take(order, starts, mode="clip"), lax.reshape(inverse, x.shape), counts)
+    first, back, numbers = (convert(p, dtypes.canonicalize(np.int64)) for p in places)
+    return picked, first, back, numbers
 
 
 def unique_values(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
@@ -117,7 +120,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: Any = N
     if length is None:
         known = np.asarray(known_or_refuse("bincount", values))
         length = max(minlength, int(known.max()) + 1 if known.size else 0)
-    counted = asarray(1, np.int32) if weights is None else array_operand("bincount", weights)
+    counted = asarray(1, dtypes.canonicalize(np.int64)) if weights is None else array_operand("bincount", weights)
     zeros = lax.full((operator.index(length),), counted.dtype.type(0))
     # Negative numbers count as 0, as in JAX.
     return zeros.at[lax.max(values, lax.full_like(values, 0))].add(counted, mode="drop")

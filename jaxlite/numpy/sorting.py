@@ -96,7 +96,7 @@ def top_k(a: Any, k: Any, /, *, axis: int = -1, mode: str = "largest", sorted: b
     number = axis_of(axis, len(x.shape))
     order = argsort(x, number, descending=mode == "largest")
     order = lax.slice_in_dim(order, 0, operator.index(k), 1, number)
-    return take_along_axis(x, order, number), order
+    return take_along_axis(x, order, number), convert(order, np.dtype(np.int32))
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: Any = "scan") -> Any:

@@ -123,7 +123,7 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: A
         raise NotImplementedError("quantile: weights= is not supported.")
     if len(q.shape) > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    dtype = to_float(dtypes.promote_types((x.dtype, False), (q.dtype, q.weak_type))[0])
+    dtype = to_float(x.dtype)
     x, q = convert(x, dtype), convert(q, dtype)
     shape = x.shape
     axes = axes_of(axis, len(shape))

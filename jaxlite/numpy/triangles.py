@@ -75,7 +75,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     n, ndim = operator.index(n), operator.index(ndim)
     if n < 0 or ndim < 0:
         raise ValueError(f"diag_indices: n and ndim must be nonnegative, got {n} and {ndim}")
-    return (lax.iota(np.int32, n),) * ndim
+    return (lax.iota(np.int64, n),) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
