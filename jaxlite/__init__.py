@@ -1,5 +1,4 @@
-"""jaxlite: JAX's idea, readable: composable transformations of NumPy programs, and a compiler that can be seen
-through."""
+"""jaxlite: JAX's idea, readable: transformations of NumPy programs, and a compiler that can be seen through."""
 
 from typing import Any as _Any
 
@@ -7,9 +6,11 @@ from jaxlite import (
     ad_checkpoint as ad_checkpoint,
     debug as debug,
     errors as errors,
+    flatten_util as flatten_util,
     lax as lax,
     tree as tree,
     tree_util as tree_util,
+    typing as typing,
 )
 from jaxlite.core import runtime as _runtime
 from jaxlite.core.array import Array as Array

@@ -8,7 +8,8 @@ order, so that both give the same picture.
 1. Within a group, edges between descendants are edges between its direct members.
 2. A member's layer is the longest path to it; members without predecessors sink to their readers.
 3. Edges over several layers get a dummy member in each layer between; so do those that come into
-   the group from above, or leave it below.
+   the group from above, or leave it below. Where that would be too many, the longest edges are
+   ``far``: drawn as stubs at their ends.
 4. Layers are ordered by the mean position of their neighbours, sweeping down and up.
 5. Positions are the least-squares fit to the neighbours' that keeps order and gaps.
 """
@@ -20,10 +21,12 @@ from collections.abc import Sequence
 from typing import Any, final
 
 SWEEPS = 6
+FEW_DUMMIES, DUMMIES_PER_MEMBER = 600, 3  # how many dummies a group may have
 GAP = 18.0  # between members of a layer
 LAYER_GAP = 34.0
 PADDING = 14.0  # inside a group's frame
 TITLE = 20.0  # room for a group's name
+STUB = 14.0  # length of a far edge's stub
 DUMMY = 6.0  # width that a passing edge takes
 
 TOP, BOTTOM = "\ntop", "\nbottom"  # a group's borders, as ends of edges
@@ -50,6 +53,7 @@ class Placed:
     boxes: dict[str, Box]
     layers: dict[str, int]
     edges: list[tuple[str, str, list[Point]]]
+    far: set[tuple[str, str]]
     width: float
     height: float
 
@@ -62,6 +66,7 @@ class _Level:
     layers: dict[str, int]
     boxes: dict[str, Box]
     routes: dict[tuple[str, str], list[Point]]  # with TOP and BOTTOM for the group's borders
+    far: set[tuple[str, str]]
     width: float
     height: float
 
@@ -125,7 +130,9 @@ def _inside(path: list[str], home: str | None) -> list[tuple[str, str]]:
 def _lay_level(members: list[str], edges: list[tuple[str, str]], sizes: dict[str, tuple[float, float]]) -> _Level:
     layers = layers_of(members, [e for e in edges if e[0] != TOP and e[1] != BOTTOM])
     last = max(layers.values(), default=-1)
-    rows, links, chains = _with_dummies(members, edges, {**layers, TOP: -1, BOTTOM: last + 1})
+    bordered = {**layers, TOP: -1, BOTTOM: last + 1}
+    near = near_edges(members, edges, bordered)
+    rows, links, chains = _with_dummies(members, near, bordered)
     widths = {m: sizes[m][0] if m in sizes else DUMMY for row in rows for m in row}
     _order(rows, links)
     x = _positions(rows, links, widths)
@@ -143,7 +150,8 @@ def _lay_level(members: list[str], edges: list[tuple[str, str]], sizes: dict[str
         for edge, chain in chains.items()
     }
     right = max((x[m] + widths[m] / 2 for row in rows for m in row), default=0.0)
-    return _Level(layers, boxes, routes, right, max(y - LAYER_GAP, 0.0))
+    far = set(edges) - set(near)
+    return _Level(layers, boxes, routes, far, right, max(y - LAYER_GAP, 0.0))
 
 
 def layers_of(members: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -174,6 +182,18 @@ def layers_of(members: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[
         if not before[member] and after[member]:
             layers[member] = max(0, min(layers[r] for r in after[member]) - 1)
     return layers
+
+
+def near_edges(members: Sequence[str], edges: list[tuple[str, str]], layers: dict[str, int]) -> list[tuple[str, str]]:
+    """The edges that are drawn as lines: the shortest, as far as the dummies go."""
+    left = FEW_DUMMIES + DUMMIES_PER_MEMBER * len(members)
+    near = set()
+    for edge in sorted(edges, key=lambda e: layers[e[1]] - layers[e[0]]):
+        left -= max(layers[edge[1]] - layers[edge[0]] - 1, 0)
+        if left < 0:
+            break
+        near.add(edge)
+    return [e for e in edges if e in near]
 
 
 def _with_dummies(
@@ -287,10 +307,15 @@ def _assemble(
         for m in members[key]:
             b = level.boxes[m]
             boxes[m] = Box(left + b.x, top + b.y, b.width, b.height)
-    routes = []
+    routes, far = [], set[tuple[str, str]]()
     for source, target in edges:
         home, first, second = _common(paths[source], paths[target])
         start, end = boxes[source], boxes[target]
+        if (first, second) in levels[home].far:
+            far.add((source, target))
+            tip = end.y - end.height / 2
+            routes.append((source, target, [(end.x - STUB, tip - STUB), (end.x, tip)]))
+            continue
         points = [(start.x, start.y + start.height / 2)]
         legs: list[tuple[str | None, str, str]] = [(home, first, second)]
         legs[:0] = [(g, m, BOTTOM) for g, m in reversed(_inside(paths[source], home))]
@@ -300,4 +325,4 @@ def _assemble(
             points += [(left + x, top + y) for x, y in levels[group].routes.get((above, below), [])]
         points.append((end.x, end.y - end.height / 2))
         routes.append((source, target, points))
-    return Placed(boxes, layers, routes, levels[None].width, levels[None].height)
+    return Placed(boxes, layers, routes, far, levels[None].width, levels[None].height)

@@ -36,7 +36,9 @@ def graph_svg(payload: Mapping[str, Any], closed: Collection[str] = (), selected
     for group in payload["groups"]:
         depth[group["id"]] = depth.get(group["parent"], -1) + 1
     parts = [_frame(g, placed.boxes[g["id"]]) for g in sorted(seen.groups, key=lambda g: depth[g["id"]])]
-    parts += [_edge(points) for _, _, points in placed.edges]
+    labels = {i["id"]: i["label"] for i in seen.items}
+    for source, target, points in placed.edges:
+        parts.append(_edge(points, labels[source] if (source, target) in placed.far else None))
     parts += [_frame_title(g, placed.boxes[g["id"]]) for g in seen.groups]
     nodes = {n["id"]: n for n in payload["nodes"]}
     for item in seen.items:
@@ -85,8 +87,11 @@ def _frame_title(group: Mapping[str, Any], box: Box) -> str:
     )
 
 
-def _edge(points: list[Point]) -> str:
-    return f'<path d="{curve(points)}" fill="none" stroke="#777" marker-end="url(#a)"/>'
+def _edge(points: list[Point], far_from: str | None) -> str:
+    path = f'<path d="{curve(points)}" fill="none" stroke="#777" marker-end="url(#a)"'
+    if far_from is None:
+        return path + "/>"
+    return f'{path} stroke-dasharray="3 2"><title>from {escape(far_from)}</title></path>'
 
 
 def curve(points: list[Point]) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.numpy.promotion import is_arraylike, user_dtype
+from jaxlite.lax.elementwise.casts import convert
+from jaxlite.numpy.promotion import array_operand, is_arraylike, user_dtype
 
 _KINDS = {
     "bool": "b",
@@ -102,13 +103,5 @@ class iinfo:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """``x`` cast to ``dtype``; complex values lose their imaginary part."""
-    from jaxlite.lax.elementwise.casts import convert
-    from jaxlite.numpy.promotion import array_operand
-
     value = array_operand("astype", x)
-    wanted = dtypes.canonicalize(np.float64) if dtype is None else user_dtype(dtype)
-    if dtypes.is_bool(wanted) and not dtypes.is_bool(value.dtype):
-        from jaxlite.lax.elementwise.comparison import ne
-
-        return ne(value, value.dtype.type(0))
-    return convert(value, wanted)
+    return convert(value, dtypes.canonicalize(np.float64) if dtype is None else user_dtype(dtype))

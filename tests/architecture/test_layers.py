@@ -29,6 +29,7 @@ BELOW = {
     "nn": {"core", "lax", "transforms", "numpy", "random", "nn"},
     "random": {"core", "lax", "transforms", "numpy", "random"},
     "scipy": {"core", "lax", "transforms", "numpy", "nn", "random", "scipy"},
+    "experimental": {"core", "lax", "transforms", "numpy", "nn", "random", "scipy", "experimental"},
 }
 # Imports that go up, each inside a function: module -> (imported layer, why).
 UPWARD: dict[str, tuple[str, str]] = {}

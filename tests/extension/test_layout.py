@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from jaxlite_jupyter.html.base import static_text
-from jaxlite_jupyter.layout import GAP, layout, spread
+from jaxlite_jupyter.layout import DUMMIES_PER_MEMBER, FEW_DUMMIES, GAP, layout, spread
 from jaxlite_jupyter.visible import visible
 
 
@@ -131,7 +131,25 @@ def test_javascript_gives_the_same_picture(javascript, payload, data):
         mine = placed.boxes[key]
         # The same operations in the same order: equal but for nothing; 1e-9 px is far below sight.
         assert abs(box["x"] - mine.x) < 1e-9 and abs(box["y"] - mine.y) < 1e-9
-    for (a, b, theirs), (source, target, points) in zip(found["routes"], placed.edges, strict=True):
+    assert {(a, b) for a, b, _, far in found["routes"] if far} == placed.far
+    for (a, b, theirs, _), (source, target, points) in zip(found["routes"], placed.edges, strict=True):
         assert (a, b) == (source, target)
         flat = [c for point in theirs for c in point]
         assert flat == pytest.approx([c for point in points for c in point], abs=1e-9)
+
+
+@pytest.mark.browser
+def test_long_edges_of_a_large_graph_are_stubs_in_both(javascript):
+    """A chain of 400 steps that all read one input: the input's line would pass every step."""
+    count = 400
+    names = ["w", *(f"n{i}" for i in range(count))]
+    nodes = [{"id": n, "label": n, "parent": None, "kind": "equation"} for n in names]
+    chain = [[a, b] for a, b in itertools.pairwise(names)]
+    payload = {"nodes": nodes, "groups": [], "edges": [*chain, *(["w", n] for n in names[2:])]}
+    seen = visible(payload)
+    placed = layout(seen.items, seen.groups, seen.edges)
+    drawn = sum(len(points) - 2 for _, _, points in placed.edges)
+    assert drawn <= FEW_DUMMIES + DUMMIES_PER_MEMBER * len(names)
+    assert {a for a, _ in placed.far} == {"w"} and not {tuple(e) for e in chain} & placed.far
+    found = javascript(payload, [])
+    assert {(a, b) for a, b, _, far in found["routes"] if far} == placed.far

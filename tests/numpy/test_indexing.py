@@ -10,7 +10,7 @@ import jaxlite.numpy as jnp
 from jaxlite.errors import NonConcreteBooleanIndexError
 
 A = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-I = np.array([2, 0, -1])  # noqa: E741
+ROWS = np.array([2, 0, -1])
 MASK = np.array([True, False, True])
 
 INDICES = [
@@ -28,19 +28,19 @@ INDICES = [
     (..., 1),
     (0, ..., slice(1, 3)),
     (),
-    I,
-    (I, I),
-    (I, 1),
-    (0, I),
-    (slice(None), I),
-    (slice(None), I, 2),
-    (I, slice(None), I),
-    (I, None, slice(1, 3), I),
-    (0, slice(None), I),
-    (..., I),
-    (I[:, None], I),
-    (slice(None, None, -1), I, slice(0, None, 2)),
-    (I, slice(None, None, 2), 1),
+    ROWS,
+    (ROWS, ROWS),
+    (ROWS, 1),
+    (0, ROWS),
+    (slice(None), ROWS),
+    (slice(None), ROWS, 2),
+    (ROWS, slice(None), ROWS),
+    (ROWS, None, slice(1, 3), ROWS),
+    (0, slice(None), ROWS),
+    (..., ROWS),
+    (ROWS[:, None], ROWS),
+    (slice(None, None, -1), ROWS, slice(0, None, 2)),
+    (ROWS, slice(None, None, 2), 1),
     MASK,
     (slice(None), MASK[[0, 1, 2, 0]]),
     A > 20,
@@ -114,7 +114,7 @@ def test_traced_scalars_are_dynamic_slices():
 
 def test_assignment_says_what_to_write():
     x = jnp.zeros((3, 3))
-    for index, text in ((0, "x.at[0].set(5)"), ((0, slice(1, None)), "x.at[0, 1:].set(5)"), (I, "x.at[idx].set(5)")):
+    for index, text in ((0, "x.at[0].set(5)"), ((0, slice(1, None)), "x.at[0, 1:].set(5)"), (ROWS, "x.at[idx].set(5)")):
         with pytest.raises(TypeError, match="immutable") as caught:
             x[index] = 5
         assert text in str(caught.value)

@@ -129,6 +129,18 @@ def test_while_loop() -> None:
     assert float(slope) == pytest.approx(0.5 / np.sqrt(2), rel=1e-3)
 
 
+def test_every_example_stops_however_products_are_contracted() -> None:
+    # The condition's products may round otherwise in the loop's two kernels; an example must not wait for itself for ever.
+    def root(t: Any) -> Any:
+        f = lambda x: x**3 + t * x - 1.0
+        start = (jnp.float32(1.0), 0)
+        step = lambda s: (s[0] - f(s[0]) / jax.grad(f)(s[0]), s[1] + 1)
+        return lax.while_loop(lambda s: (s[1] < 20) & (jnp.abs(f(s[0])) > 1e-6), step, start)
+
+    x, steps = jax.jit(jax.vmap(root))(jnp.linspace(0.1, 3.0, 5000))
+    assert int(steps.max()) < 20 and float(jnp.abs(x**3 + jnp.linspace(0.1, 3.0, 5000) * x - 1).max()) < 2e-6
+
+
 def test_reverse_through_while_names_line_and_way_out() -> None:
     with pytest.raises(ValueError, match=r"(?s)test_control_flow.py.*lax.scan") as error:
         jax.grad(newton)(2.0)

@@ -16,6 +16,7 @@ from jaxlite_jupyter.html.base import (
 )
 from jaxlite_jupyter.svg import data_uri, graph_svg
 
+MOST_ROWS = 1000
 _HEAD = ("node", "type", "bytes (predicted)", "equation", "your line", "kernel")
 
 
@@ -24,12 +25,15 @@ def graph_html(payload: Mapping[str, Any], closed: Collection[str] = (), selecte
     picture = data_uri(graph_svg(payload, closed, selected))
     name, count = text(payload["name"]), len(payload["nodes"])
     image = f'<img class="jx-graph" alt="graph of {name}, {count} nodes" src="{picture}">'
-    rows = [_row(node) for node in payload["nodes"]]
+    rows = [_row(node) for node in payload["nodes"][:MOST_ROWS]]
+    title = f"The {count} nodes"
+    if count > MOST_ROWS:
+        title = f"The first {MOST_ROWS} of {count} nodes (all are in view.text())"
     parts = [
         f"<p><b>{name}</b>: {count} nodes, {len(payload['edges'])} edges</p>",
         f'<div class="jx-scroll">{image}</div>',
         lines_html(payload),
-        details(f"The {count} nodes", table(_HEAD, rows)),
+        details(title, table(_HEAD, rows)),
     ]
     return block(payload, parts)
 

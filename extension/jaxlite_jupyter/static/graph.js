@@ -7,6 +7,9 @@
  */
 
 const SWEEPS = 6;
+const FEW_DUMMIES = 600; // how many dummies a group may have
+const DUMMIES_PER_MEMBER = 3;
+const STUB = 14; // length of a far edge's stub
 const GAP = 18;
 const LAYER_GAP = 34;
 const PADDING = 14;
@@ -116,7 +119,8 @@ function layLevel(members, edges, sizes) {
   const layers = layersOf(members, edges.filter(([a, b]) => a !== TOP && b !== BOTTOM));
   const last = Math.max(-1, ...layers.values());
   const bordered = new Map([...layers, [TOP, -1], [BOTTOM, last + 1]]);
-  const [rows, links, chains] = withDummies(members, edges, bordered);
+  const near = nearEdges(members, edges, bordered);
+  const [rows, links, chains] = withDummies(members, near, bordered);
   const width = (m) => (sizes.has(m) ? sizes.get(m)[0] : DUMMY);
   orderRows(rows, links);
   const x = positions(rows, links, width);
@@ -138,7 +142,9 @@ function layLevel(members, edges, sizes) {
     routes.set(key, chain.map((d, i) => [x.get(d), middles[bordered.get(first) + 1 + i]]));
   }
   const right = Math.max(0, ...rows.flat().map((m) => x.get(m) + width(m) / 2));
-  return { layers, boxes, routes, width: right, height: Math.max(y - LAYER_GAP, 0) };
+  const kept = new Set(near.map(([a, b]) => edgeKey(a, b)));
+  const far = new Set(edges.map(([a, b]) => edgeKey(a, b)).filter((key) => !kept.has(key)));
+  return { layers, boxes, routes, far, width: right, height: Math.max(y - LAYER_GAP, 0) };
 }
 
 function layersOf(members, edges) {
@@ -173,6 +179,19 @@ function layersOf(members, edges) {
     layers.set(m, Math.max(0, Math.min(...after.get(m).map((r) => layers.get(r))) - 1));
   }
   return layers;
+}
+
+/** The edges that are drawn as lines: the shortest, as far as the dummies go. */
+function nearEdges(members, edges, layers) {
+  const span = ([a, b]) => layers.get(b) - layers.get(a);
+  let left = FEW_DUMMIES + DUMMIES_PER_MEMBER * members.length;
+  const near = new Set();
+  for (const edge of [...edges].sort((a, b) => span(a) - span(b))) {
+    left -= Math.max(span(edge) - 1, 0);
+    if (left < 0) break;
+    near.add(edge);
+  }
+  return edges.filter((e) => near.has(e));
 }
 
 function withDummies(members, edges, layers) {
@@ -290,6 +309,10 @@ function assemble(members, levels, sizes, paths, edges) {
   const routes = edges.map(([a, b]) => {
     const [home, first, second] = common(paths.get(a), paths.get(b));
     const [start, end] = [boxes.get(a), boxes.get(b)];
+    if (levels.get(home).far.has(edgeKey(first, second))) {
+      const tip = end.y - end.height / 2;
+      return [a, b, [[end.x - STUB, tip - STUB], [end.x, tip]], true];
+    }
     const points = [[start.x, start.y + start.height / 2]];
     const legs = inside(paths.get(a), home).reverse().map(([g, m]) => [g, m, BOTTOM]);
     legs.push([home, first, second], ...inside(paths.get(b), home).map(([g, m]) => [g, TOP, m]));
@@ -299,7 +322,7 @@ function assemble(members, levels, sizes, paths, edges) {
       for (const [x, y] of route) points.push([left + x, top + y]);
     }
     points.push([end.x, end.y - end.height / 2]);
-    return [a, b, points];
+    return [a, b, points, false];
   });
   const { width, height } = levels.get(null);
   return { boxes, layers, edges: routes, width, height };
@@ -365,9 +388,12 @@ function drawing(payload, closed) {
   for (const group of [...seen.groups].sort((a, b) => area(a) - area(b))) {
     root.append(groupElement(group, placed.boxes.get(group.id)));
   }
-  for (const [, , points] of placed.edges) {
+  const labels = new Map(seen.items.map((i) => [i.id, i.label]));
+  for (const [from, , points, far] of placed.edges) {
     const line = { d: curve(points), fill: "none", stroke: "#777", "marker-end": "url(#jx-arrow)" };
-    root.append(svg("path", line));
+    const path = svg("path", far ? { ...line, "stroke-dasharray": "3 2" } : line);
+    if (far) path.append(svg("title", {}, `from ${labels.get(from)}`));
+    root.append(path);
   }
   for (const group of seen.groups) root.append(groupTitle(group, placed.boxes.get(group.id)));
   for (const item of seen.items) root.append(itemElement(item, placed.boxes.get(item.id)));

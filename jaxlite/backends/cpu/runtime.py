@@ -23,11 +23,13 @@ from jaxlite.compiler.report import CompileReport
 from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array, numpy_of, to_array
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.jaxpr import ClosedJaxpr, evaluate as run_equations
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.trace import Tracer
+from jaxlite.interpreters import nan_check
 from jaxlite.interpreters.eval import refuse_tracers
 from jaxlite.interpreters.stage import stage
+from jaxlite.lax.families.higher_order import HigherOrder
 
 EAGER_PROGRAMS = 4096  # how many one-equation programs are kept; the oldest goes first
 
@@ -48,6 +50,20 @@ class Program:
         return [
             Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
         ]
+
+
+def _by_numpy(
+    primitive: Primitive, operands: Sequence[Any], avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Array]:
+    """The results as the primitive's NumPy meaning gives them."""
+    out_avals = primitive.abstract_eval(*avals, **params)
+    views = [x.view if type(x) is Array else numpy_of(x) for x in operands]
+    with np.errstate(all="ignore"):  # IEEE results are wanted, not NumPy's warnings
+        values = primitive.evaluate(*views, **params)
+    return [
+        Array(aval, value if type(value) is np.ndarray else np.asarray(value))
+        for aval, value in zip(out_avals, values, strict=True)
+    ]
 
 
 def _in_memory(value: Any) -> Array:
@@ -71,16 +87,14 @@ class CpuRuntime:
         for operand in operands:
             if isinstance(operand, Tracer):
                 refuse_tracers(operands)
+        if nan_check.checking():
+            return self._evaluate_checked(primitive, operands, params)
+        return self._evaluate(primitive, operands, params)
+
+    def _evaluate(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
         avals = [x.aval if type(x) is Array else aval_of(x) for x in operands]
         if primitive.exact and not any([a.dtype.itemsize == 2 and dtypes.is_narrow_float(a.dtype) for a in avals]):
-            out_avals = primitive.abstract_eval(*avals, **params)
-            views = [x.view if type(x) is Array else numpy_of(x) for x in operands]
-            with np.errstate(all="ignore"):
-                values = primitive.evaluate(*views, **params)
-            return [
-                Array(aval, value if type(value) is np.ndarray else np.asarray(value))
-                for aval, value in zip(out_avals, values, strict=True)
-            ]
+            return _by_numpy(primitive, operands, avals, params)
         inner = primitive.inlined(**params)
         if inner is not None:
             return self._program_of(inner)([*inner.consts, *operands])
@@ -90,6 +104,18 @@ class CpuRuntime:
                 kernel = self._flat_kernel(primitive, avals, out, params)
                 return [kernel([x if type(x) is Array else _in_memory(x) for x in operands], out)]
         return self._eager_program(primitive, avals, params)(operands)
+
+    def _evaluate_checked(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+        """The same while NaN or infinities are looked for: programs inside run equation by equation."""
+        inner = primitive.inlined(**params)
+        if inner is not None:
+            return run_equations(inner.jaxpr, inner.consts, list(operands))
+        if isinstance(primitive, HigherOrder):
+            avals = [aval_of(x) for x in operands]
+            return _by_numpy(primitive, operands, avals, params)
+        results = self._evaluate(primitive, operands, params)
+        nan_check.check_results(primitive, operands, results)
+        return results
 
     def _flat_kernel(
         self, primitive: Primitive, avals: Sequence[ShapedArray], out: ShapedArray, params: dict[str, Any]

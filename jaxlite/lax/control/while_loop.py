@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.core.source import current
@@ -19,6 +19,7 @@ from jaxlite.interpreters.zeros import instantiate
 from jaxlite.lax.control.trace_functions import debug_info, traced
 from jaxlite.lax.convert import constant, operand_of
 from jaxlite.lax.elementwise.arithmetic import add
+from jaxlite.lax.elementwise.bitwise import bitwise_and
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.elementwise.comparison import lt
 from jaxlite.lax.elementwise.select import select
@@ -67,8 +68,6 @@ class While(HigherOrder):
 
         # jvp_of puts tangents last; the loop wants constants first: (consts, their tangents, carry, its tangents).
         def reordered(*args: Any) -> list[Any]:
-            from jaxlite.core.jaxpr import evaluate
-
             consts, moved = args[:n_body], args[n_body : n_body + n_moved]
             state, t_state = args[n_body + n_moved :][:n_carry], args[n_body + n_moved + n_carry :]
             return evaluate(derived.jaxpr, derived.consts, [*consts, *state, *moved, *t_state])
@@ -121,13 +120,22 @@ class While(HigherOrder):
         if not pred_batched:
             outs = self.bind(*whole, **{**params, "cond_jaxpr": new_cond, "body_jaxpr": new_body})
             return outs, [0 if m else None for m in mask]
-        n_cond = params["cond_nconsts"]
-        frozen = _freezing(new_cond, new_body, n_cond, params["body_nconsts"], axis.size)
+        # Whether an example goes on is computed once and kept in the carry: computed again in another kernel it could
+        # round otherwise, and an example could wait for ever.
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        for_cond, for_body, carry = self._parts(whole, params)
+        (going,) = evaluate(new_cond.jaxpr, new_cond.consts, [*for_cond, *carry])
         outs = self.bind(
-            *whole[:n_cond], *whole, cond_jaxpr=_any_example(new_cond), body_jaxpr=frozen,
-            cond_nconsts=n_cond, body_nconsts=n_cond + params["body_nconsts"],
-        )  # fmt: skip
-        return outs, [0] * len(outs)
+            *for_cond,
+            *for_body,
+            going,
+            *carry,
+            cond_jaxpr=_any_going(new_cond, n_cond),
+            body_jaxpr=_freezing(new_cond, new_body, n_cond, n_body),
+            cond_nconsts=0,
+            body_nconsts=n_cond + n_body,
+        )
+        return outs[1:], [0] * (len(outs) - 1)
 
 
 def carry_mask(body: ClosedJaxpr, consts: tuple[bool, ...], carry: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -142,33 +150,31 @@ def carry_mask(body: ClosedJaxpr, consts: tuple[bool, ...], carry: tuple[bool, .
 
 def _ignoring(closed: ClosedJaxpr, more: Sequence[ShapedArray]) -> ClosedJaxpr:
     """``closed`` with more arguments, which it does not read."""
-    from jaxlite.core.jaxpr import Var
-
     jaxpr = closed.jaxpr
     return ClosedJaxpr(jaxpr.replace(invars=(*jaxpr.invars, *(Var(a) for a in more))), closed.consts)
 
 
-def _any_example(cond: ClosedJaxpr) -> ClosedJaxpr:
-    """The condition of the batch: whether that of any example holds."""
-    from jaxlite.core.jaxpr import evaluate
-
-    return stage(lambda *xs: [reduce_or(evaluate(cond.jaxpr, cond.consts, xs)[0], (0,))], cond.in_avals)
+def _any_going(cond: ClosedJaxpr, n_cond: int) -> ClosedJaxpr:
+    """The condition of the batch: whether any example goes on, which is the first part of the carry."""
+    return stage(lambda going, *carry: [reduce_or(going, (0,))], [*cond.out_avals, *cond.in_avals[n_cond:]])
 
 
-def _freezing(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int, size: int) -> ClosedJaxpr:
+def _freezing(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int) -> ClosedJaxpr:
     """The body of the batch: examples whose condition no longer holds keep their carry."""
-    from jaxlite.core.jaxpr import evaluate
 
     def step(*args: Any) -> list[Any]:
-        for_cond, for_body, carry = args[:n_cond], args[n_cond : n_cond + n_body], args[n_cond + n_body :]
-        (going,) = evaluate(cond.jaxpr, cond.consts, [*for_cond, *carry])
+        for_cond, for_body = args[:n_cond], args[n_cond : n_cond + n_body]
+        going, *carry = args[n_cond + n_body :]
         moved = evaluate(body.jaxpr, body.consts, [*for_body, *carry])
-        return [
+        kept_or_moved = [
             select(broadcast_in_dim(going, aval_of(new).shape, (0,)), new, old)
             for new, old in zip(moved, carry, strict=True)
         ]
+        (again,) = evaluate(cond.jaxpr, cond.consts, [*for_cond, *kept_or_moved])
+        return [bitwise_and(going, again), *kept_or_moved]
 
-    return stage(step, [*cond.in_avals[:n_cond], *body.in_avals], body.jaxpr.debug_info)
+    avals = [*cond.in_avals[:n_cond], *body.in_avals[:n_body], *cond.out_avals, *body.in_avals[n_body:]]
+    return stage(step, avals, body.jaxpr.debug_info)
 
 
 while_p = While()
