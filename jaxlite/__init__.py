@@ -76,7 +76,7 @@ from jaxlite.transforms.jaxprs import (
 )
 from jaxlite.transforms.jit import jit as jit
 
-from jaxlite import nn as nn, numpy as numpy, random as random, sharding as sharding  # isort: skip
+from jaxlite import nn as nn, numpy as numpy, random as random, scipy as scipy, sharding as sharding  # isort: skip
 
 __version__ = "0.1.0"
 

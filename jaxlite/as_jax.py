@@ -59,7 +59,8 @@ def install() -> None:
     loaded = sys.modules.get("jax")
     if loaded is not None and not getattr(loaded, "__name__", "").startswith(_OURS):
         raise RuntimeError(
-            f"JAX itself is loaded already, from {getattr(loaded, '__file__', '?')}: call jaxlite.as_jax.install() before anything "
+            f"JAX itself is loaded already, from {getattr(loaded, '__file__', '?')}: call "
+            "jaxlite.as_jax.install() before anything "
             "imports jax, in a fresh process."
         )
     if not any(isinstance(finder, _JaxFinder) for finder in sys.meta_path):
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str]) -> None:
     """Runs a script (or, after ``-m``, a module) with ``jax`` meaning jaxlite."""
     if not arguments or arguments[0] in ("-h", "--help"):
         raise SystemExit(
-            "usage: python -m jaxlite.as_jax SCRIPT.py [ARGUMENT ...]   or   python -m jaxlite.as_jax -m MODULE [ARGUMENT ...]"
+            "usage: python -m jaxlite.as_jax SCRIPT.py [ARGUMENT ...]   or   python -m "
+            "jaxlite.as_jax -m MODULE [ARGUMENT ...]"
         )
     install()
     if arguments[0] == "-m":

@@ -89,8 +89,7 @@ def gather(size: int = 200, table: int = 64) -> Kernel:
 
 
 NESTS: dict[str, Callable[[], Kernel]] = {
-    nest.__name__: nest
-    for nest in (fused_elementwise, row_softmax, column_reduction, transpose, gather)
+    nest.__name__: nest for nest in (fused_elementwise, row_softmax, column_reduction, transpose, gather)
 }
 
 

@@ -173,10 +173,7 @@ def interpolate(fit: Fit, degree: int) -> list[Any]:
     """Coefficients, highest first, of the polynomial through the Chebyshev points."""
     middle, half = (fit.low + fit.high) / mp.mpf(2), (fit.high - fit.low) / mp.mpf(2)
     count = degree + 1
-    points = [
-        middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) + mp.mpf(10) ** -25
-        for i in range(count)
-    ]
+    points = [middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) + mp.mpf(10) ** -25 for i in range(count)]
     rows = mp.matrix(count, count)
     for i, point in enumerate(points):
         for power in range(count):
@@ -241,17 +238,13 @@ def constants() -> str:
         digits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** 1216))
     words = [(digits >> (64 * (18 - i))) & (2**64 - 1) for i in range(19)]
     body = "".join(f"    0x{word:016X},\n" for word in words)
-    lines.append(
-        f"# The binary digits of 2/pi after the point, 64 to a word.\nTWO_OVER_PI = (\n{body})"
-    )
+    lines.append(f"# The binary digits of 2/pi after the point, 64 to a word.\nTWO_OVER_PI = (\n{body})")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Write the file."""
-    head = (
-        '"""Coefficients of the elementary functions; written by `tools/fit_polynomials.py`."""\n\n'
-    )
+    head = '"""Coefficients of the elementary functions; written by `tools/fit_polynomials.py`."""\n\n'
     tables = [table(fit, size) for fit in FITS for size in fit.sizes]
     OUTPUT.write_text(head + constants() + "\n" + "\n".join(tables))
 

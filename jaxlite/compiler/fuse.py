@@ -97,8 +97,8 @@ class _Fuser:
             return old != new  # an axis of length 1 comes or goes
         if new != group.domain or "broadcast_dimensions" not in eqn.params:
             return False
-        dims = eqn.params["broadcast_dimensions"]
-        return dims == tuple(range(group.rank)) or dims == tuple(range(len(new)))
+        dims: tuple[int, ...] = eqn.params["broadcast_dimensions"]
+        return dims in (tuple(range(group.rank)), tuple(range(len(new))))
 
     def _place_elementwise(self, eqn: JaxprEqn) -> None:
         shape = eqn.outvars[0].aval.shape

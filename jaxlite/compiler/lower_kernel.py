@@ -71,7 +71,7 @@ def carry_of(eqn: JaxprEqn) -> Carry:
     dtype = accumulator_dtype(eqn.invars[0].aval.dtype)
     if eqn.primitive.family == "arg_reduction":
         index_dtype = eqn.params["index_dtype"]
-        start = (primitive.identity(dtype), np.array(np.iinfo(index_dtype).max, index_dtype)[()])
+        start = (primitive.identity(dtype), index_dtype.type(np.iinfo(index_dtype).max))
         return Carry(start, lambda b, x, y: _better(primitive, b, x, y))
     return Carry((primitive.identity(dtype),), lambda b, x, y: (primitive.combine(b, x[0], y[0]),))
 
@@ -246,7 +246,8 @@ def _fold_row(
     with b.fold(columns, *carries, vector=not lanes_along_rows, unroll=unroll) as loop:
         index = (*row_index, *unravel(b, loop.axis, column_shape))
         place = b.add(b.mul(r, columns), loop.axis)
-        given, updates = iter(loop.carried), []
+        given = iter(loop.carried)
+        updates: list[Value] = []
         for eqn, carry in zip(stage, carries, strict=True):
             state = [next(given) for _ in carry.identities]
             element = k.reader.read(eqn.invars[0], index, place)
@@ -278,7 +279,7 @@ def _lower_reduce(group: Group, makers: dict[Var, JaxprEqn]) -> list[Lowered]:
 
 def _operand_needs_index(fold: JaxprEqn, makers: dict[Var, JaxprEqn]) -> bool:
     operand = fold.invars[0]
-    return operand in makers and needs_index([makers[operand]], makers, set())  # type: ignore[index]
+    return operand in makers and needs_index([makers[operand]], makers, set())
 
 
 def chunk_count(n: int, target: int = CHUNK) -> int:

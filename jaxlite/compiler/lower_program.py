@@ -38,6 +38,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+from jaxlite.core.primitive import get
 
 FrontPasses = Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Group]]]
 _ALIGN = 64
@@ -109,7 +110,9 @@ class _Block:
         }
         for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
             self.places[var] = lowering.constant(numpy_of(value))
-        lowering.groups.extend(groups)
+        for group in groups:  # bodies of loops and branches have groups of their own: no two share a name
+            group.name = f"{group.kind}_{len(lowering.groups)}"
+            lowering.groups.append(group)
 
     def steps_into(self, results: Sequence[Reference]) -> list[Step]:
         """All steps, so that the jaxpr's results lie at ``results``."""
@@ -225,8 +228,6 @@ class _Block:
 
     def _transposed(self, atom: Atom, order: tuple[int, ...]) -> Reference:
         """A copy of ``atom`` with its axes in ``order``."""
-        from jaxlite.core.primitive import get
-
         shape = tuple(atom.aval.shape[d] for d in order)
         var = Var(atom.aval.update(shape=shape))
         eqn = JaxprEqn(get("transpose"), (atom,), (var,), {"permutation": order})

@@ -42,7 +42,7 @@ class Array:
     # -- where it lies ------------------------------------------------------------------------
 
     @property
-    def view(self) -> np.ndarray[Any, Any]:
+    def elements(self) -> np.ndarray[Any, Any]:
         """The elements as NumPy sees them (physical dtype); for jaxlite's own use, since it can be written to."""
         view = self._view
         if view is None:
@@ -56,7 +56,7 @@ class Array:
         """Where the first element lies; the elements follow in row-major order without gaps."""
         if self._address:
             return self._address
-        view = self.view
+        view = self.elements
         if not view.flags.c_contiguous:
             view = self._view = np.asarray(view, order="C")
         self._address = view.__array_interface__["data"][0] if view.size else _NOWHERE
@@ -136,7 +136,7 @@ class Array:
                 "JAX array with PRNGKey dtype cannot be converted to a NumPy array.  Use "
                 "jax.random.key_data(arr) if you wish to extract the underlying integer array."
             )
-        view = self.view
+        view = self.elements
         if copy or (dtype is not None and np.dtype(dtype) != view.dtype):
             return np.array(view, dtype=dtype)
         view = view.view()
@@ -151,14 +151,14 @@ class Array:
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
                 "that an array is not empty."
             )
-        return bool(self.view.reshape(())[()])
+        return bool(self.elements.reshape(())[()])
 
     def _scalar(self, kind: str) -> Any:
         if self.aval.shape:
             raise TypeError(
                 f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}, wanted {kind}."
             )
-        return self.view[()]
+        return self.elements[()]
 
     def __int__(self) -> int:
         return int(self._scalar("an int"))
@@ -172,35 +172,35 @@ class Array:
     def __index__(self) -> int:
         if not dtypes.is_integer(self.aval.dtype) or self.aval.shape:
             raise TypeError(f"Only integer scalar arrays can be converted to a scalar index; got {self.aval}.")
-        return int(self.view[()])
+        return int(self.elements[()])
 
     def item(self, *args: int) -> Any:
         """The one element (or the one at ``args``) as a Python number."""
-        return self.view.item(*args)
+        return self.elements.item(*args)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-        return self.view.tolist()
+        return self.elements.tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements' bytes."""
-        return self.view.tobytes(order)
+        return self.elements.tobytes(order)
 
     def __reduce__(self) -> Any:
-        return _rebuild, (np.array(self.view), self.aval.dtype, self.aval.weak_type)
+        return _rebuild, (np.array(self.elements), self.aval.dtype, self.aval.weak_type)
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return Array(self.aval, np.array(self.view))
+        return Array(self.aval, np.array(self.elements))
 
     def __copy__(self) -> Array:
         return self
 
     def __dlpack__(self, **options: Any) -> Any:
         # NumPy exports only writable arrays before DLPack 1; the consumer's copy rules apply from there.
-        return self.view.__dlpack__(**options)
+        return self.elements.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return self.view.__dlpack_device__()
+        return self.elements.__dlpack_device__()
 
     def __buffer__(self, flags: int) -> memoryview:
         return self.__array__().data
@@ -218,7 +218,7 @@ class Array:
         if self.is_deleted():
             return f"Array(deleted, shape={self.shape}, dtype={self.dtype.name})"
         if dtypes.is_key(self.aval.dtype):
-            words = np.ascontiguousarray(self.view).view(np.uint32).reshape((*self.shape, 2))
+            words = np.ascontiguousarray(self.elements).view(np.uint32).reshape((*self.shape, 2))
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{words}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         tail = f"dtype={self.aval.dtype.name}{weak})"
@@ -226,16 +226,16 @@ class Array:
         if self.aval.size == 0:
             body = f"[], shape={self.shape}"
         else:
-            body = np.array2string(self.view, prefix="Array(", suffix=",", separator=", ", max_line_width=width)
+            body = np.array2string(self.elements, prefix="Array(", suffix=",", separator=", ", max_line_width=width)
         last_line = len(body) - body.rfind("\n") + 1
         separator = "\n" + " " * len("Array(") if last_line + len(tail) + 1 > width else " "
         return f"Array({body},{separator}{tail}"
 
     def __str__(self) -> str:
-        return repr(self) if dtypes.is_key(self.aval.dtype) or self.is_deleted() else str(self.view)
+        return repr(self) if dtypes.is_key(self.aval.dtype) or self.is_deleted() else str(self.elements)
 
     def __format__(self, spec: str) -> str:
-        return format(self.view[()], spec) if not self.aval.shape else format(str(self), spec)
+        return format(self.elements[()], spec) if not self.aval.shape else format(str(self), spec)
 
 
 add_leaf_type(Array)
@@ -281,7 +281,7 @@ def to_array(value: Any, dtype: Any = None) -> Array:
 def numpy_of(value: Any, x64: bool | None = None) -> np.ndarray[Any, Any]:
     """The elements of any concrete value, in the dtype that its aval says."""
     if isinstance(value, Array):
-        return value.view
+        return value.elements
     scalar = dtypes.PYTHON_SCALARS.get(type(value))
     if scalar is not None:
         wide = config.enable_x64.value if x64 is None else x64

@@ -120,7 +120,7 @@ def canonicalize(spec: Any) -> Any:
 
 def short_name(dtype: Any) -> str:
     """As jaxprs print it: ``f32``, ``i32``, ``bool``, ``key<fry>``."""
-    return _SHORT.get(dtype.name, "float0" if dtype == float0 else str(dtype.name))
+    return _SHORT.get(str(dtype.name), "float0" if dtype == float0 else str(dtype.name))
 
 
 def is_float(dtype: Any) -> bool:
@@ -215,7 +215,7 @@ def _node(dtype: Any, weak: bool) -> str:
         raise TypePromotionError(
             f"{name} has no implicit dtype promotion.  Try explicitly casting inputs to the desired output type."
         )
-    return name
+    return str(name)
 
 
 @functools.lru_cache(maxsize=4096)

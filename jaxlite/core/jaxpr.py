@@ -183,8 +183,8 @@ def join_effects(eqns: Sequence[JaxprEqn]) -> Effects:
 def check(jaxpr: Jaxpr) -> None:
     """Raises ``TypeError`` where a variable is undefined or bound twice, or an equation's types do not hold."""
     bound: set[Var] = set()
-    for var in (*jaxpr.constvars, *jaxpr.invars):
-        _define(var, bound)
+    for argument in (*jaxpr.constvars, *jaxpr.invars):
+        _define(argument, bound)
     for eqn in jaxpr.eqns:
         for atom in eqn.invars:
             _use(atom, bound, eqn)

@@ -7,6 +7,7 @@ registered classes are nodes; everything else is a leaf.  Structures print as JA
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, final
@@ -357,8 +358,6 @@ def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPa
 
 def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
     """``functools.reduce`` over the leaves."""
-    import functools
-
     return functools.reduce(function, tree_leaves(tree, is_leaf), *initializer)
 
 

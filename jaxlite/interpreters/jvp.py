@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import aval_of
+from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.source import made_by
@@ -86,8 +87,6 @@ def jvp_jaxpr(
     out_nonzero: list[bool] = []
 
     def run(*args: Any) -> list[Any]:
-        from jaxlite.core.context import context
-
         primals, given = args[:count], iter(args[count:])
         tangents = [next(given) if nz else zero_of(p) for p, nz in zip(primals, nonzero, strict=True)]
         results, moved = jvp(lambda *xs: evaluate(closed.jaxpr, closed.consts, xs), primals, tangents, context.trace)

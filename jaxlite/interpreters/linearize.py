@@ -13,7 +13,7 @@ from typing import Any, final
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
-from jaxlite.core.primitive import Primitive
+from jaxlite.core.primitive import Primitive, get
 from jaxlite.core.source import made_by
 from jaxlite.core.trace import Trace, Tracer, current_trace, process
 from jaxlite.interpreters.dce import dce
@@ -94,8 +94,6 @@ class LinearizeTrace(Trace):
 
 def _recorded(value: Any, trace: StageTrace) -> StageTracer:
     """A variable of ``trace`` with this (constant) value."""
-    from jaxlite.core.primitive import get
-
     result = get("copy").bind(value)
     assert type(result) is StageTracer and result._trace is trace
     return result

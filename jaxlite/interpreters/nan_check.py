@@ -26,7 +26,7 @@ def checking() -> bool:
 
 def is_bad(value: Any) -> str:
     """'nan' or 'inf' where a value holds what the flags forbid, else ''."""
-    array = value.view if isinstance(value, Array) else np.asarray(value)
+    array = value.elements if isinstance(value, Array) else np.asarray(value)
     if isinstance(value, Array) and dtypes.is_key(value.dtype):
         return ""
     if not dtypes.is_inexact(array.dtype):
@@ -74,6 +74,7 @@ def find_origin(closed: ClosedJaxpr, operands: Sequence[Any], results: Sequence[
     with current_trace(None):
         evaluate(closed.jaxpr, closed.consts, list(operands))
     raise FloatingPointError(
-        f"invalid value ({kinds[0]}) encountered in a compiled program, but not when it is run equation by equation: fusion or the "
+        f"invalid value ({kinds[0]}) encountered in a compiled program, but not when it is run "
+        "equation by equation: fusion or the "
         "order of a reduction makes the difference."
     )

@@ -133,7 +133,7 @@ class StageTrace(Trace):
 
 def _scalar(value: Any, aval: ShapedArray) -> Any:
     if isinstance(value, Array):
-        return value.view[()]
+        return value.elements[()]
     if isinstance(value, (bool, int, float, complex)):
         return aval.dtype.type(value)
     return np.asarray(value, aval.dtype)[()]

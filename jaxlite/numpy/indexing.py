@@ -348,7 +348,7 @@ def from_the_front(value: Any, n: int) -> Any:
     value = _index_array(value)
     dtype = aval_of(value).dtype
     if type(value) is Array:
-        known = value.view
+        known = value.elements
         return (
             value
             if not known.size or known.min() >= 0

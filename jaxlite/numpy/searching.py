@@ -48,7 +48,9 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> tuple[Any, .
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     if size is None:
         known = known_or_refuse("nonzero", mask)
-        return tuple(asarray(p.astype(np.int64)) for p in np.nonzero(known.view if isinstance(known, Array) else known))
+        return tuple(
+            asarray(p.astype(np.int64)) for p in np.nonzero(known.elements if isinstance(known, Array) else known)
+        )
     return _sized(mask, operator.index(size), fill_value)
 
 

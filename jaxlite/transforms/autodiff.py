@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from jaxlite.core import dtypes
+from jaxlite.core.array import to_array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.pytree import tree_flatten, tree_map, tree_structure
+from jaxlite.core.trace import Tracer
 from jaxlite.interpreters import jvp as forward, linearize as linear
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, has_tangent, instantiate, zero_of
 from jaxlite.lax.convert import constant
+from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.layout.shaping import reshape
 from jaxlite.lax.layout.slicing import slice_in_dim
 from jaxlite.transforms.arguments import (
@@ -224,8 +227,6 @@ def _check_tangents(primals: Any, tangents: Any, what: str) -> tuple[list[Any], 
 
 
 def _with_dtype(value: Any, dtype: Any) -> Any:
-    from jaxlite.lax.elementwise.casts import convert
-
     return value if aval_of(value).dtype == dtype else convert(value, dtype)
 
 
@@ -248,9 +249,6 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 
 
 def _as_array(value: Any) -> Any:
-    from jaxlite.core.array import to_array
-    from jaxlite.core.trace import Tracer
-
     return value if isinstance(value, Tracer) else to_array(value)
 
 

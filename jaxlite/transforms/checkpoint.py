@@ -1,4 +1,5 @@
-"""``checkpoint`` (``remat``) and its policies: which values the backward pass finds saved, and which it computes again."""
+"""``checkpoint`` (``remat``) and its policies: which values the backward pass finds saved, and which it computes
+again."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def _is_contraction(primitive: Any) -> bool:
-    return primitive.family == "contraction"
+    return bool(primitive.family == "contraction")
 
 
 @final

@@ -77,7 +77,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     def forward(*args: Any) -> Any:
         value, rule = fun(*args)
-        leaves, tree = flat_operands(value)
+        leaves, _ = flat_operands(value)
         closed, rule_tree = traced(
             rule, tree_flatten((value,))[1], [aval_of(x) for x in leaves], debug_info_of(rule, (value,))
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -10,13 +11,12 @@ from jaxlite.core.avals import aval_of
 from jaxlite.core.pytree import PyTreeDef, tree_flatten, tree_map
 from jaxlite.interpreters.zeros import has_tangent, instantiate, zero_of
 from jaxlite.lax.control.custom import custom_jvp_call_p, custom_vjp_call_p
+from jaxlite.lax.elementwise.casts import convert
 from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands
 
 
 def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Positional arguments, keywords and defaults put in their places."""
-    import inspect
-
     try:
         signature = inspect.signature(function)
         given = signature.bind(*args, **kwargs)
@@ -131,8 +131,6 @@ class custom_jvp:
                     f"corresponding shapes and dtypes, but got {aval_of(p)} with tangent {have}, "
                     f"expected {want}."
                 )
-            from jaxlite.lax.elementwise.casts import convert
-
             moved.append(t if have.dtype == want.dtype else convert(t, want.dtype))
         return [*primal_leaves, *moved]
 
@@ -247,7 +245,5 @@ class custom_vjp:
 
 def _with_names(fun: Callable[..., Any], numbers: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
     """Argument numbers, those of the named arguments included."""
-    import inspect
-
     positions = list(inspect.signature(fun).parameters) if names else []
     return tuple(sorted({*numbers, *(positions.index(n) for n in names)}))

@@ -39,14 +39,10 @@ class Native:
         self.engine = llvm.create_mcjit_compiler(module, target_machine())
         self.engine.finalize_object()
         address = self.engine.get_function_address("jl_kernel")
-        prototype = ctypes.CFUNCTYPE(
-            None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-        )
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.function = prototype(address)
 
-    def __call__(
-        self, *arrays: np.ndarray[Any, Any], sizes: Sequence[int] = (), low: int = 0, high: int = 1
-    ) -> None:
+    def __call__(self, *arrays: np.ndarray[Any, Any], sizes: Sequence[int] = (), low: int = 0, high: int = 1) -> None:
         """Run iterations [low, high) of the parallel loop."""
         addresses = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         extents = (ctypes.c_int64 * max(1, len(sizes)))(*sizes)
@@ -65,9 +61,7 @@ def _elf_undefined(data: bytes) -> list[str]:
     """Undefined symbols of a 64-bit little-endian ELF object."""
     (section_table,) = struct.unpack_from("<Q", data, 0x28)
     size, count = struct.unpack_from("<HH", data, 0x3A)
-    sections = [
-        struct.unpack_from("<IIQQQQIIQQ", data, section_table + i * size) for i in range(count)
-    ]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, section_table + i * size) for i in range(count)]
     names = []
     for section in sections:
         if section[1] != 2:  # SHT_SYMTAB

@@ -143,7 +143,5 @@ assert any("scipy.libs/libscipy_openblas" in line for line in open("/proc/self/m
 
 
 def output(script: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     return done.stdout

@@ -14,9 +14,7 @@ from jaxlite.backends.gpu.emit import COMPILE_OPTIONS, emit_kernel, module_text
 from jaxlite.compiler.builder import Builder, Carry
 from jaxlite.compiler.loops import OPCODES
 
-needs_nvrtc = pytest.mark.skipif(
-    nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc-cu12 is not installed"
-)
+needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc-cu12 is not installed")
 
 
 @pytest.mark.parametrize("nest", NESTS)

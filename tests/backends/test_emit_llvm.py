@@ -85,10 +85,7 @@ def test_every_opcode_needs_no_symbol(machine: str) -> None:
 def test_every_conversion_needs_no_symbol(machine: str) -> None:
     target, cpu, triple = MACHINES[machine]
     pairs = [(a, b) for a in DTYPES for b in DTYPES if a != b]
-    texts = [
-        emit_kernel(elementwise("convert", [a], b), target, f"jl_{number}")
-        for number, (a, b) in enumerate(pairs)
-    ]
+    texts = [emit_kernel(elementwise("convert", [a], b), target, f"jl_{number}") for number, (a, b) in enumerate(pairs)]
     assert undefined_symbols(module_text(texts), cpu, triple) == set()
 
 
@@ -154,9 +151,7 @@ def test_integer_arithmetic(dtype: Any) -> None:
         "shift_left": np.where(in_range, a << shifts, 0),
         "shift_right_arithmetic": a >> np.where(in_range, b, bits),
         "shift_right_logical": np.where(in_range, np.array(unsigned, object) >> shifts, 0),
-        "mul_high": np.array(
-            [p * (int(q) % (1 << bits)) >> bits for p, q in zip(unsigned, b, strict=True)], object
-        ),
+        "mul_high": np.array([p * (int(q) % (1 << bits)) >> bits for p, q in zip(unsigned, b, strict=True)], object),
     }
     if kind(dtype) == "u":  # the arithmetic shift's sign is the top bit
         del expected["shift_right_arithmetic"]
@@ -242,9 +237,7 @@ def test_conversion(source: Any, result: Any) -> None:
     if kind(source) == "f" and kind(result) in "iu":
         info = np.iinfo(result)
         exact = [0 if v != v else v for v in x.astype(float).tolist()]
-        expected = [
-            info.max if v >= info.max else info.min if v <= info.min else int(v) for v in exact
-        ]
+        expected = [info.max if v >= info.max else info.min if v <= info.min else int(v) for v in exact]
         np.testing.assert_array_equal(converted, np.array(expected, result))
     elif kind(result) == "b":
         np.testing.assert_array_equal(converted, x != 0)

@@ -95,9 +95,7 @@ def test_workers_that_sleep_are_woken_or_not_waited_for(tested):
 def test_second_thread_runs_serially(tested):
     tested.start(2)
     jobs = [Job(tested, 512) for _ in range(4)]
-    threads = [
-        threading.Thread(target=lambda job=job: [job.run(16) for _ in range(500)]) for job in jobs
-    ]
+    threads = [threading.Thread(target=lambda job=job: [job.run(16) for _ in range(500)]) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -139,9 +137,7 @@ def test_fork_resets_the_pool():
 
 def test_exit_with_workers_is_clean():
     script = "from jaxlite.backends.cpu.pool import pool; pool().start(3); print('ok')"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("ok\n", "")
 
 
@@ -193,9 +189,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=os.getcwd()
-    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     time.sleep(0.2)

@@ -112,8 +112,7 @@ def test_equal_kernels_are_emitted_once():
     elements = 8
     storages = (Storage("argument", 32, 0), Storage("result", 32, 0))
     calls = tuple(
-        KernelCall(add_kernel(elements), (Reference(0), Reference(s), Reference(1)), (), elements)
-        for s in (0, 1)
+        KernelCall(add_kernel(elements), (Reference(0), Reference(s), Reference(1)), (), elements) for s in (0, 1)
     )
     executable = compile_plan(Plan("twice", storages, calls))
     assert executable.program.kernels == ("jl_0_add",)

@@ -104,9 +104,7 @@ def test_float_zero_is_not_neutral() -> None:
         ("sub", (0.1, 0.3), np.float32, np.float32(0.1) - np.float32(0.3)),
     ],
 )
-def test_constants_fold_as_a_kernel_computes(
-    opcode: str, args: tuple[Any, Any], dtype: Any, expected: Any
-) -> None:
+def test_constants_fold_as_a_kernel_computes(opcode: str, args: tuple[Any, Any], dtype: Any, expected: Any) -> None:
     b = Builder()
     value = b.emit(opcode, *(b.constant(arg, dtype) for arg in args))
     folded = b.constant_value(value)
@@ -216,15 +214,11 @@ def broken(change: str) -> Kernel:
             return replace(kernel, body=(*rest, outer))
         case "input buffer":
             body = tuple(replace(s, buffer=0) if s is store else s for s in loop.body)
-            return replace(
-                kernel, body=tuple(replace(s, body=body) if s is loop else s for s in kernel.body)
-            )
+            return replace(kernel, body=tuple(replace(s, body=body) if s is loop else s for s in kernel.body))
         case "there are 3":
             return replace(kernel, body=(Constant(np.int64(0), index), Load(7, index, Value(F32))))
         case "the index is":
-            return replace(
-                kernel, body=(Constant(np.float32(0), stray), Load(0, stray, Value(F32)))
-            )
+            return replace(kernel, body=(Constant(np.float32(0), stray), Load(0, stray, Value(F32))))
         case "unknown opcode":
             return replace(kernel, body=(Op("frobnicate", (), Value(F32)),))
         case "gives bool":

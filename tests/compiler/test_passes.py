@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.compiler.fuse import fuse
 from jaxlite.compiler.inline import inline_calls
@@ -70,12 +71,14 @@ def test_simplify_is_exact(f: Any, left: list[str]) -> None:
 
 
 def test_what_fuses() -> None:
-    softmax = lambda x: jnp.exp(x - x.max(-1, keepdims=True)) / jnp.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
-    (kind, equations), = groups(softmax, ROWS)
+    softmax = lambda x: (
+        jnp.exp(x - x.max(-1, keepdims=True)) / jnp.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
+    )
+    ((kind, equations),) = groups(softmax, ROWS)
     assert kind == "row" and equations.count("exp") == 1 and "div" in equations
 
     adam = lambda p, g, m: (p - (0.9 * m + 0.1 * g) / jnp.sqrt(g * g + 1.0), 0.9 * m + 0.1 * g)
-    (kind, _), = groups(adam, ROWS, ROWS, ROWS)
+    ((kind, _),) = groups(adam, ROWS, ROWS, ROWS)
     assert kind == "map"
 
     assert [k for k, _ in groups(lambda x: (x * x).sum(0), ROWS)] == ["reduce"]
@@ -99,14 +102,19 @@ def test_what_is_read_through_layout_is_finished_first() -> None:
     f = lambda x: (x[::-1] * jnp.cos(x * x.sum(1, keepdims=True))).sum()
     made, _ = fuse(front(jax.grad(f), ROWS))
     for group in made:
-        assert group not in group.through and not group.through & {g for g in made if made.index(g) >= made.index(group)}
+        assert group not in group.through and not group.through & {
+            g for g in made if made.index(g) >= made.index(group)
+        }
     x = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (3, 4)).astype(np.float32))
     np.testing.assert_allclose(jax.jit(jax.grad(f))(x), jax.grad(f)(x), rtol=1e-5, atol=1e-6)
 
 
 def test_matrix_products_and_their_reasons() -> None:
     big, small = jnp.ones((64, 64)), jnp.ones((3, 3))
-    assert any(isinstance(s, MatrixProduct) for s in all_steps(compile_jaxpr(jax.make_jaxpr(jnp.matmul)(big, big), "f").plan.steps))
+    assert any(
+        isinstance(s, MatrixProduct)
+        for s in all_steps(compile_jaxpr(jax.make_jaxpr(jnp.matmul)(big, big), "f").plan.steps)
+    )
     compiled = compile_jaxpr(jax.make_jaxpr(jnp.matmul)(small, small), "f")
     assert not any(isinstance(s, MatrixProduct) for s in all_steps(compiled.plan.steps))
     assert any("small" in d.reason for p in compiled.passes for d in p.decisions)
@@ -119,7 +127,10 @@ PROGRAMS = {
     "large sum": (lambda x: (x * x).sum(), (jnp.ones((1000, 1000)),)),
     "narrow rows": (lambda x: x.sum(-1), (jnp.ones((500, 3)),)),
     "argmax": (lambda x: (x.argmax(1), x.argmin(0)), (ROWS,)),
-    "pads and slices": (lambda x: jnp.concatenate([jnp.pad(x, 1)[::2], x[:4, ::-1].repeat(1, 0)[:, :1] * jnp.ones((1, 34))]), (ROWS,)),
+    "pads and slices": (
+        lambda x: jnp.concatenate([jnp.pad(x, 1)[::2], x[:4, ::-1].repeat(1, 0)[:, :1] * jnp.ones((1, 34))]),
+        (ROWS,),
+    ),
     "gather": (lambda x, i: x[i] * 2, (ROWS, jnp.array([1, 3]))),
     "scatter": (lambda x, i: x.at[i].add(1.0), (ROWS, jnp.array([1, 3]))),
     "gradient": (jax.grad(lambda w, x: (jnp.tanh(x @ w) ** 2).sum()), (jnp.ones((32, 16)), ROWS)),

@@ -73,23 +73,15 @@ BAD = {
     "copy source follows the counter of a loop that is not around it": plan(
         Copy(Reference(1), Reference(0).along(i, 4), 4)
     ),
-    "fill destination reaches bytes 0 to 44": plan(
-        For(i, 11, (Fill(Reference(1).along(i, 4), 4),))
-    ),
-    "fill destination reaches bytes -4 to 36": plan(
-        For(i, 10, (Fill(Reference(1).along(i, 4, reverse_from=8), 4),))
-    ),
+    "fill destination reaches bytes 0 to 44": plan(For(i, 11, (Fill(Reference(1).along(i, 4), 4),))),
+    "fill destination reaches bytes -4 to 36": plan(For(i, 10, (Fill(Reference(1).along(i, 4, reverse_from=8), 4),))),
     "reuses the counter": plan(For(i, 2, (For(i, 2, (WRITTEN,)),))),
-    "while loop's counter without `modulo`": plan(
-        While(i, (Fill(Reference(1).along(i, 4), 4),), Reference(0), ())
-    ),
+    "while loop's counter without `modulo`": plan(While(i, (Fill(Reference(1).along(i, 4), 4),), Reference(0), ())),
     "runs -1 times": plan(For(i, -1, (WRITTEN,))),
     "has no branches": plan(Branch(Reference(0), ())),
     "neg: x reaches bytes 4 to 44": plan(KernelCall(kernel(), (Reference(0, 4), Reference(1)))),
     "neg has 2 buffers, its call gives 1": plan(KernelCall(kernel(), (Reference(0),))),
-    "neg has 0 sizes, its call gives 1": plan(
-        KernelCall(kernel(), (Reference(0), Reference(1)), (3,))
-    ),
+    "neg has 0 sizes, its call gives 1": plan(KernelCall(kernel(), (Reference(0), Reference(1)), (3,))),
     "left reaches bytes 0 to 52": plan(product(k=3, leading=10)),
     "left has 2 columns, 1 apart": plan(product(leading=1)),
     "no multiple of 64": plan(WRITTEN, storages=(ARGUMENT, RESULT, Storage("temporary", 4, 8))),
@@ -97,9 +89,7 @@ BAD = {
         WRITTEN, storages=(ARGUMENT, RESULT, Storage("temporary", 40, 64))
     ),
     r"positions \[0, 0\]": plan(WRITTEN, storages=(ARGUMENT, RESULT, ARGUMENT)),
-    "1 constant storages, 0 constants": plan(
-        WRITTEN, storages=(ARGUMENT, RESULT, Storage("constant", 4, 0))
-    ),
+    "1 constant storages, 0 constants": plan(WRITTEN, storages=(ARGUMENT, RESULT, Storage("constant", 4, 0))),
     "expected 8 row-major": plan(
         WRITTEN,
         storages=(ARGUMENT, RESULT, Storage("constant", 8, 0)),

@@ -30,7 +30,11 @@ ALL_DTYPES = {
     "K": ["key<fry>"],
 }
 # Tested in tests/transforms: these take functions or named axes, not arrays alone.
-ELSEWHERE = {name for name, p in registry.items() if isinstance(p, HigherOrder) or p.family in ("collective", "callback", "barrier")}
+ELSEWHERE = {
+    name
+    for name, p in registry.items()
+    if isinstance(p, HigherOrder) or p.family in ("collective", "callback", "barrier")
+}
 PRIMITIVES = [p for name, p in sorted(registry.items()) if name not in ELSEWHERE]
 
 

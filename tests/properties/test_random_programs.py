@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 from hypothesis import given, settings, strategies as st
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.core.config import contract_fma
 

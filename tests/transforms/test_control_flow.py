@@ -130,7 +130,8 @@ def test_while_loop() -> None:
 
 
 def test_every_example_stops_however_products_are_contracted() -> None:
-    # The condition's products may round otherwise in the loop's two kernels; an example must not wait for itself for ever.
+    # The condition's products may round otherwise in the loop's two kernels; an example must not wait for itself for
+    # ever.
     def root(t: Any) -> Any:
         f = lambda x: x**3 + t * x - 1.0
         start = (jnp.float32(1.0), 0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jaxlite as jax
-import jaxlite.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.test_util import check_grads
 

@@ -57,7 +57,7 @@ def _by_numpy(
 ) -> list[Array]:
     """The results as the primitive's NumPy meaning gives them."""
     out_avals = primitive.abstract_eval(*avals, **params)
-    views = [x.view if type(x) is Array else numpy_of(x) for x in operands]
+    views = [x.elements if type(x) is Array else numpy_of(x) for x in operands]
     with np.errstate(all="ignore"):  # IEEE results are wanted, not NumPy's warnings
         values = primitive.evaluate(*views, **params)
     return [

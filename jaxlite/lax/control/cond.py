@@ -7,10 +7,11 @@ from typing import Any, final
 
 import numpy as np
 
-from jaxlite.core import dtypes
+from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
+from jaxlite.core.trace import Tracer
 from jaxlite.interpreters.stage import stage
 from jaxlite.interpreters.zeros import Zero, is_linear, zeros
 from jaxlite.lax.control.trace_functions import closed_branches, describe_mismatch
@@ -111,8 +112,6 @@ def _union(masks: Any) -> tuple[bool, ...]:
 
 def _with_all_residuals(closed: ClosedJaxpr, number: int, avals: Sequence[Sequence[ShapedArray]]) -> ClosedJaxpr:
     """The branch, giving zeros for the residuals of the others."""
-    from jaxlite.core.jaxpr import evaluate
-
     own = len(avals[number])
 
     def body(*args: Any) -> list[Any]:
@@ -186,11 +185,8 @@ def cond(
 
 
 def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
-    from jaxlite.core import config
-    from jaxlite.core.trace import Tracer
-
     if config.disable_jit.value and not isinstance(which, Tracer):
-        return functions[int(operand_of(which).view if hasattr(which, "view") else which)](*operands)
+        return functions[int(operand_of(which).elements if hasattr(which, "aval") else which)](*operands)
     leaves, branches, consts, trees = closed_branches(name, functions, operands)
     first = branches[0]
     for number, (branch, tree) in enumerate(zip(branches[1:], trees[1:], strict=True), 1):

@@ -15,9 +15,9 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import AxisData
-from jaxlite.interpreters.batch import batch, place_axis
+from jaxlite.interpreters.batch import batch, move_axis, place_axis
 from jaxlite.interpreters.stage import closed_over_nothing, stage
-from jaxlite.interpreters.zeros import Zero, instantiate, is_linear, zero_of
+from jaxlite.interpreters.zeros import Zero, has_tangent, instantiate, is_linear, zero_of
 from jaxlite.lax.families.higher_order import HigherOrder, run
 
 Flat = Callable[..., Sequence[Any]]
@@ -118,8 +118,6 @@ class CustomVJPCall(_CustomCall):
             num_residuals=len(residuals),
             out_avals=avals,
         )
-        from jaxlite.interpreters.zeros import has_tangent
-
         return list(outs), [t if has_tangent(aval_of(o)) else zero_of(o) for o, t in zip(outs, moved, strict=True)]
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
@@ -153,7 +151,6 @@ class CustomVJPCall(_CustomCall):
 
 def _unbatched(cotangent: Any, dim: int | None) -> Any:
     """The cotangent of an operand: where that was not batched, the sum over the batch."""
-    from jaxlite.interpreters.batch import move_axis
     from jaxlite.lax.reductions.sums import reduce_sum
 
     if type(cotangent) is Zero:

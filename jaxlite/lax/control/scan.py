@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, final
@@ -10,9 +11,11 @@ import numpy as np
 
 from jaxlite.core import config
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.dtypes import physical
 from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
-from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
+from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
+from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, add, instantiate, is_linear, zeros
@@ -60,8 +63,6 @@ class Scan(HigherOrder):
             carry, stacked[i] = outs[:k], outs[k:]
         if length == 0:
             avals = self.abstract_eval(**params)[k:]
-            from jaxlite.core.dtypes import physical
-
             return (*carry, *(np.zeros(a.shape, physical(a.dtype)) for a in avals))
         return (*carry, *(np.stack(column) for column in zip(*stacked, strict=True)))
 
@@ -207,8 +208,6 @@ class Scan(HigherOrder):
 
 
 def _second(value: Any, dim: int) -> Any:
-    from jaxlite.interpreters.batch import move_axis
-
     return move_axis(value, dim, 1)
 
 
@@ -284,7 +283,6 @@ def scan(
 
 def _pair(f: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], tuple[Any, Any]]:
     """``f``, checked to give a pair."""
-    import functools
 
     @functools.wraps(f)
     def checked(carry: Any, x: Any) -> tuple[Any, Any]:
@@ -331,8 +329,7 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
     return next(iter(sizes.values()))
 
 
-def _scan_in_python(f: Any, carry: Any, xs: Any, leaves: Any, tree: Any, length: int, reverse: bool) -> Any:
-    from jaxlite.core.pytree import tree_map
+def _scan_in_python(f: Any, carry: Any, xs: Any, leaves: Any, tree: Any, length: int, reverse: bool) -> tuple[Any, Any]:
     from jaxlite.lax.layout.shaping import expand_dims
     from jaxlite.lax.layout.slicing import concatenate, index_in_dim
 

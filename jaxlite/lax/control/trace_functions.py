@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var, evaluate
 from jaxlite.core.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.lax.convert import operand_of
@@ -91,7 +91,6 @@ def closed_branches(
 
 def _without_weak_types(branches: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
     """Where some branches give a weak type and others do not, all give the strong one."""
-    from jaxlite.core.jaxpr import evaluate
     from jaxlite.lax.elementwise.casts import convert
 
     columns = [b.out_avals for b in branches]

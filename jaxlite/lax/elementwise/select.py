@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import Sample
+from jaxlite.core.pytree import tree_map
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import max, mul
@@ -194,7 +195,6 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
 def stop_gradient(x: Any) -> Any:
     """``x`` (a pytree), taken as constant by differentiation."""
-    from jaxlite.core.pytree import tree_map
 
     def stop(leaf: Any) -> Any:
         return stop_gradient_p.bind(*operands_of(leaf)) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf

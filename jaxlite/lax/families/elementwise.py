@@ -101,7 +101,7 @@ class Elementwise(Primitive):
             check_same_dtypes(self, avals)
         shape = common_shape(self.name, avals)
         dtype = self.result_dtype(*(a.dtype for a in avals), **params)
-        return (ShapedArray(shape, dtype, all([a.weak_type for a in avals]) and dtype.kind != "b"),)
+        return (ShapedArray(shape, dtype, all([a.weak_type for a in avals])),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         dtype = dtypes.physical(self.result_dtype(*(a.dtype for a in arrays), **params))
@@ -121,7 +121,7 @@ class Elementwise(Primitive):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         out = self.bind(*primals, **params)
         aval = aval_of(out)
-        if self.partials is None or not dtypes.is_float(aval.dtype):  # type: ignore[redundant-expr]
+        if self.partials is None or not dtypes.is_float(aval.dtype):
             return [out], [zero_of(out)]
         parts = self.partials(out, *primals, **params)
         total: Any = None
