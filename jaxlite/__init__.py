@@ -5,6 +5,7 @@ from typing import Any as _Any
 from jaxlite import (
     ad_checkpoint as ad_checkpoint,
     debug as debug,
+    dtypes as dtypes,
     errors as errors,
     flatten_util as flatten_util,
     lax as lax,
@@ -13,8 +14,9 @@ from jaxlite import (
     typing as typing,
 )
 from jaxlite.core import runtime as _runtime
-from jaxlite.core.array import Array as Array
+from jaxlite.core.array_type import AnyArray as Array
 from jaxlite.core.config import (
+    check_tracer_leaks as check_tracer_leaks,
     config as config,
     debug_infs as debug_infs,
     debug_nans as debug_nans,
@@ -69,12 +71,27 @@ from jaxlite.transforms.device import (
     process_index as process_index,
     typeof as typeof,
 )
+from jaxlite.transforms.housekeeping import (
+    clear_caches as clear_caches,
+    effects_barrier as effects_barrier,
+    live_arrays as live_arrays,
+    print_environment_info as print_environment_info,
+    transfer_guard as transfer_guard,
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+)
 from jaxlite.transforms.jaxprs import (
     ShapeDtypeStruct as ShapeDtypeStruct,
     eval_shape as eval_shape,
     make_jaxpr as make_jaxpr,
 )
 from jaxlite.transforms.jit import jit as jit
+from jaxlite.transforms.scopes import (
+    ensure_compile_time_eval as ensure_compile_time_eval,
+    named_call as named_call,
+    named_scope as named_scope,
+)
 
 from jaxlite import nn as nn, numpy as numpy, random as random, scipy as scipy, sharding as sharding  # isort: skip
 

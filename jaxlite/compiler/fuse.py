@@ -25,6 +25,7 @@ STEP_KINDS = {
     "while_loop": "loop",
     "scan": "loop",
     "sort": "host",
+    "linalg": "linalg",
     "arg_reduction": "reduce",
     "barrier": "barrier",
 }

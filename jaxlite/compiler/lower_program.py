@@ -8,6 +8,7 @@ between two places.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -16,6 +17,7 @@ import numpy as np
 from jaxlite.compiler.groups import Group
 from jaxlite.compiler.lower_contraction import Contraction, analyse, by_blas, lower_contraction
 from jaxlite.compiler.lower_kernel import Lowered, Scratch, lower_group
+from jaxlite.compiler.lower_linalg import LoweredRoutine, lower_linalg
 from jaxlite.compiler.lower_scatter import lower_scatter
 from jaxlite.compiler.plan import (
     Branch,
@@ -26,8 +28,10 @@ from jaxlite.compiler.plan import (
     HostCall,
     HostOperand,
     KernelCall,
+    LibraryCall,
     MatrixOperand,
     MatrixProduct,
+    Pointer,
     Reference,
     Step,
     Storage,
@@ -38,6 +42,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+from jaxlite.lax.families.linalg import Memory
 from jaxlite.core.primitive import get
 
 FrontPasses = Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Group]]]
@@ -154,6 +159,8 @@ class _Block:
                 self._scatter(group)
             case "contraction":
                 self._contraction(group)
+            case "linalg":
+                self._linalg(group)
             case "barrier":
                 self._barrier(group.eqns[0])
             case "branch":
@@ -163,10 +170,10 @@ class _Block:
             case _:
                 self._host(group.eqns[0])
 
-    def _kernels(self, group: Group, kernels: Sequence[Lowered]) -> None:
+    def _kernels(self, group: Group, kernels: Sequence[Lowered | LoweredRoutine]) -> None:
         scratch: dict[Scratch, Reference] = {}
         for lowered in kernels:
-            buffers = []
+            buffers: list[Reference] = []
             for what in lowered.buffers:
                 if isinstance(what, Scratch):
                     if what not in scratch:
@@ -174,8 +181,31 @@ class _Block:
                     buffers.append(scratch[what])
                 else:
                     buffers.append(self.destination(what))
+            if isinstance(lowered, LoweredRoutine):
+                self._routine(lowered, buffers)
+                continue
             self.lowering.kernels.append((group, lowered))
             self.steps.append(KernelCall(lowered.kernel, tuple(buffers), (), lowered.extent, lowered.work))
+
+    def _linalg(self, group: Group) -> None:
+        results = group.eqns[0].outvars
+        empty = [v for v in results if not v.aval.size]
+        self.steps += [Fill(self.destination(v), 1) for v in empty]
+        if len(empty) < len(results):
+            self._kernels(group, lower_linalg(group, self.makers))
+
+    def _routine(self, lowered: LoweredRoutine, buffers: Sequence[Reference]) -> None:
+        routine, letter = lowered.routine, "s" if lowered.dtype.itemsize == 4 else "d"
+        arguments = tuple(
+            Pointer(lowered.memories.index(a), math.prod(a.shape) * a.dtype.itemsize) if isinstance(a, Memory) else a
+            for a in routine.arguments
+        )
+        writes = tuple(m in routine.writes for m in lowered.memories)
+        self.steps.append(
+            LibraryCall(
+                letter + routine.name, arguments, tuple(buffers), writes, lowered.dtype, lowered.batch, routine.work
+            )
+        )
 
     def _scatter(self, group: Group) -> None:
         (eqn,) = group.eqns

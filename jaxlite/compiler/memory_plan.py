@@ -18,6 +18,7 @@ from jaxlite.compiler.plan import (
     For,
     HostCall,
     KernelCall,
+    LibraryCall,
     MatrixProduct,
     Reference,
     Step,
@@ -34,6 +35,8 @@ def references(step: Step) -> Iterator[Reference]:
             yield from step.buffers
         case MatrixProduct():
             yield from (step.left.reference, step.right.reference, step.out.reference)
+        case LibraryCall():
+            yield from step.buffers
         case HostCall():
             yield from (o.reference for o in (*step.inputs, *step.outputs))
         case Copy():

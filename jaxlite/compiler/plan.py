@@ -139,6 +139,33 @@ class MatrixProduct:
 
 @final
 @dataclass(frozen=True)
+class Pointer:
+    """An argument of a library call: buffer `buffer`, `nbytes` further for each call."""
+
+    buffer: int
+    nbytes: int
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LibraryCall:
+    """Call a BLAS or LAPACK routine `batch` times; its arguments are addresses of these values.
+
+    Integers are 32 bits, a one-letter string is a character, numbers have the dtype `real`.
+    `writes`: which buffers it writes, all `batch * nbytes` of them. `work`: of one call.
+    """
+
+    routine: str
+    arguments: tuple[int | str | float | Pointer, ...]
+    buffers: tuple[Reference, ...]
+    writes: tuple[bool, ...]
+    real: DType
+    batch: int
+    work: int
+
+
+@final
+@dataclass(frozen=True)
 class HostOperand:
     """What a host call sees of a reference: an array of this shape and dtype."""
 
@@ -218,7 +245,7 @@ class Branch:
     branches: tuple[tuple[Step, ...], ...]
 
 
-Step: TypeAlias = KernelCall | MatrixProduct | HostCall | Copy | Fill | For | While | Branch
+Step: TypeAlias = KernelCall | MatrixProduct | LibraryCall | HostCall | Copy | Fill | For | While | Branch
 
 
 @final
@@ -268,6 +295,8 @@ def step_work(step: Step) -> int:
             work = step.work
         case MatrixProduct():
             work = step.batch * step.m * step.n * step.k // 8
+        case LibraryCall():
+            work = step.batch * step.work
         case Copy() | Fill():
             work = step.nbytes // 32
         case HostCall():

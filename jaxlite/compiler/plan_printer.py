@@ -19,9 +19,11 @@ from jaxlite.compiler.plan import (
     HostCall,
     HostOperand,
     KernelCall,
+    LibraryCall,
     MatrixOperand,
     MatrixProduct,
     Plan,
+    Pointer,
     Reference,
     Step,
     Storage,
@@ -109,6 +111,8 @@ class _Printer:
                 self.line(self.kernel_call(step))
             case MatrixProduct():
                 self.line(self.matrix_product(step))
+            case LibraryCall():
+                self.line(self.library_call(step))
             case HostCall():
                 self.line(f"host {step.name}({self.host(step.inputs)}) -> {self.host(step.outputs)}")
             case Copy():
@@ -129,6 +133,14 @@ class _Printer:
                 for number, branch in enumerate(step.branches):
                     self.line(f"branch {self.reference(step.index)} is {number}:")
                     self.nested(branch)
+
+    def library_call(self, step: LibraryCall) -> str:
+        """`sgetrf(3, 3, t4[+36], ...) x 10`: what a pointer moves by for each call stands in brackets."""
+        arguments = [
+            f"{self.reference(step.buffers[a.buffer])}[+{a.nbytes}]" if isinstance(a, Pointer) else str(a)
+            for a in step.arguments
+        ]
+        return f"{step.routine}({', '.join(arguments)}) x {step.batch}   work {step.work}"
 
     def matrix_product(self, step: MatrixProduct) -> str:
         batch = f"{step.batch} x " if step.batch != 1 else ""

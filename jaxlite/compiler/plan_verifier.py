@@ -21,9 +21,11 @@ from jaxlite.compiler.plan import (
     For,
     HostCall,
     KernelCall,
+    LibraryCall,
     MatrixOperand,
     MatrixProduct,
     Plan,
+    Pointer,
     Reference,
     Step,
     Stride,
@@ -174,6 +176,11 @@ def _accesses(step: Step) -> Iterator[Access]:
             yield from _kernel_accesses(step)
         case MatrixProduct():
             yield from _product_accesses(step)
+        case LibraryCall():
+            for argument in step.arguments:
+                if isinstance(argument, Pointer):
+                    nbytes, writes = step.batch * argument.nbytes, step.writes[argument.buffer]
+                    yield step.buffers[argument.buffer], nbytes, writes, f"{step.routine}: buffer {argument.buffer}"
         case HostCall():
             for operand in step.inputs:
                 yield operand.reference, operand.nbytes, False, f"host call {step.name}: input"

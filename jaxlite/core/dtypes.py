@@ -48,6 +48,16 @@ KEY = KeyDtype()
 
 
 @final
+class extended(np.generic):
+    """The kind of dtypes that NumPy does not have, such as those of random keys."""
+
+
+@final
+class prng_key(np.generic):
+    """The kind of dtypes of random keys."""
+
+
+@final
 class Float0:
     """The dtype of tangents of integers and bools: it carries no information."""
 

@@ -267,6 +267,7 @@ def _structure(kind: Any, data: Any, children: tuple[PyTreeDef, ...]) -> PyTreeD
 
 
 IsLeaf = Callable[[Any], bool] | None
+_UNSET = object()
 
 
 def _brief(tree: Any) -> str:
@@ -356,9 +357,14 @@ def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPa
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
-    """``functools.reduce`` over the leaves."""
-    return functools.reduce(function, tree_leaves(tree, is_leaf), *initializer)
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSET, is_leaf: IsLeaf = None
+) -> Any:
+    """``functools.reduce`` over the leaves, from ``initializer`` if given."""
+    leaves = tree_leaves(tree, is_leaf)
+    return (
+        functools.reduce(function, leaves) if initializer is _UNSET else functools.reduce(function, leaves, initializer)
+    )
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:

@@ -32,6 +32,10 @@ class Runtime(Protocol):
         """Machine code for a whole program."""
         ...
 
+    def clear(self) -> None:
+        """Forgets compiled programs."""
+        ...
+
 
 _loader: Callable[[], Runtime] | None = None
 _runtime: Runtime | None = None

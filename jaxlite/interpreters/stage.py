@@ -6,12 +6,14 @@ tracers) that the function closes over.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
 
-from jaxlite.core import dtypes, source
+from jaxlite.core import config, dtypes, source
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.errors import UnexpectedTracerError
@@ -57,7 +59,7 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Records equations.  ``constants`` maps the values closed over to their variables, by identity."""
 
-    __slots__ = ("constants", "debug_info", "eqns", "finished", "invars", "kept", "made_by")
+    __slots__ = ("__weakref__", "constants", "debug_info", "eqns", "finished", "invars", "kept", "made_by")
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         self.debug_info = debug_info
@@ -147,7 +149,24 @@ def stage(
     tracers = [trace.argument(a) for a in avals]
     with current_trace(trace):
         results = function(*tracers)
-        return trace.finish(results)
+        closed = trace.finish(results)
+    if config.check_tracer_leaks.value:
+        watched = weakref.ref(trace)
+        del trace, tracers, results
+        refuse_leaks(watched, debug_info)
+    return closed
+
+
+def refuse_leaks(trace: weakref.ref[StageTrace], debug_info: DebugInfo) -> None:
+    """An exception where something outside still holds tracers of a finished trace."""
+    gc.collect()
+    alive = trace()
+    if alive is None:
+        return
+    leaked = [t for t in gc.get_referrers(alive) if isinstance(t, StageTracer)]
+    if leaked:
+        names = ", ".join(f"{t.aval} ({t.describe()})" for t in leaked[:3])
+        raise Exception(f"Leaked trace of {debug_info.function}: {len(leaked)} tracers are still held: {names}")
 
 
 def closed_over_nothing(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, tuple[Any, ...]]:

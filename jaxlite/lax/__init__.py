@@ -1,6 +1,7 @@
 """``jax.lax``: the primitives as functions, one dtype and shape in, no promotion."""
 
-from jaxlite.lax.contraction import dot as dot, dot_general as dot_general
+from jaxlite.lax import linalg as linalg
+from jaxlite.lax.contraction import Precision as Precision, dot as dot, dot_general as dot_general
 from jaxlite.lax.control.associative import associative_scan as associative_scan
 from jaxlite.lax.control.barrier import optimization_barrier as optimization_barrier
 from jaxlite.lax.control.collectives import (
@@ -18,6 +19,7 @@ from jaxlite.lax.control.collectives import (
 from jaxlite.lax.control.cond import cond as cond, switch as switch
 from jaxlite.lax.control.mapping import map as map
 from jaxlite.lax.control.scan import scan as scan
+from jaxlite.lax.control.solves import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from jaxlite.lax.control.while_loop import fori_loop as fori_loop, while_loop as while_loop
 from jaxlite.lax.elementwise.arithmetic import (
     abs as abs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import operator
 from collections.abc import Sequence
@@ -18,6 +19,15 @@ from jaxlite.lax.convert import operands_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.families.elementwise import check_accepts, check_same_dtypes
 from jaxlite.lax.layout.shaping import transpose
+
+@final
+class Precision(enum.Enum):
+    """How exactly products are computed.  On the CPU all are: in the operands' own precision."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
 
 Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 

@@ -50,7 +50,11 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether ``arg1`` is below ``arg2`` in NumPy's hierarchy; bfloat16 is a ``floating``."""
+    """Whether ``arg1`` is below ``arg2`` in NumPy's hierarchy; bfloat16 is a ``floating``, keys are ``prng_key``."""
+    if arg2 in (dtypes.prng_key, dtypes.extended):
+        return arg1 is dtypes.prng_key or dtypes.is_key(arg1)
+    if arg1 in (dtypes.prng_key, dtypes.extended):
+        return False
     first = dtypes.as_dtype(arg1) if not (isinstance(arg1, type) and issubclass(arg1, np.generic)) else arg1
     if dtypes.is_key(first):
         return False

@@ -1,1 +1,3 @@
-"""``jax.sharding``: how arrays lie on a mesh of devices.  Its names come with the sharding layer."""
+"""``jax.sharding``: how arrays lie on devices.  Meshes and partition specs come with the sharding layer."""
+
+from jaxlite.sharding.sharding import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding

@@ -294,6 +294,13 @@ def _cache_for(fun: Callable[..., Any], options: Options) -> dict[Any, Traced]:
         return {}
 
 
+def clear_programs() -> None:
+    """Forgets the programs of every function."""
+    for by_options in list(_caches.values()):
+        for programs in by_options.values():
+            programs.clear()
+
+
 def explain_miss(function: JitFunction, info: Any, avals: Sequence[Any], keys: Sequence[Any]) -> str:
     """Why a call is traced anew: how its arguments differ from those of the nearest earlier call."""
     where = f"{_name(function.fun)} at {info.file}:{info.line}"

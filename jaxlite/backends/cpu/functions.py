@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias, final
 
-from jaxlite.backends.cpu import products
+from jaxlite.backends.cpu import library_calls, products
 from jaxlite.backends.cpu.target import Target
 from jaxlite.compiler.loops import Kernel, Loop
-from jaxlite.compiler.plan import KernelCall, MatrixProduct
+from jaxlite.compiler.plan import KernelCall, LibraryCall, MatrixProduct
 
 SPLIT_WORK = 1 << 17  # scalar operations from which a fork pays
 CHUNK_WORK = 1 << 15
@@ -48,6 +48,11 @@ class Functions:
         text = products.product_text(product, "jl_kernel")
         key = products.product_key(product)
         return self._once(key, f"jl_{len(self.names)}_product", text)
+
+    def library_call(self, call: LibraryCall) -> str:
+        self.blas[call.routine] = None
+        text = library_calls.library_call_text(call, "jl_kernel")
+        return self._once(text, f"jl_{len(self.names)}_{call.routine}", text)
 
     def _once(self, key: object, symbol: str, text: str) -> str:
         if key not in self._by_key:

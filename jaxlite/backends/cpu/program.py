@@ -28,6 +28,7 @@ from jaxlite.compiler.plan import (
     For,
     HostCall,
     KernelCall,
+    LibraryCall,
     MatrixProduct,
     Plan,
     Reference,
@@ -237,6 +238,8 @@ class _EntryWriter:
                 self.kernel_call(step)
             case MatrixProduct():
                 self.matrix_product(step)
+            case LibraryCall():
+                self.library_call(step)
             case HostCall():
                 self.host_call(step)
             case Copy():
@@ -272,6 +275,12 @@ class _EntryWriter:
         buffers = self.slots([operand.reference for operand in operands])
         chunk = products.chunk_of(step, tiles)
         self.task(symbol, buffers, "null", extent, chunk, step_work(step))
+
+    def library_call(self, step: LibraryCall) -> None:
+        if step.batch:
+            symbol, buffers = self.functions.library_call(step), self.slots(list(step.buffers))
+            chunk = max(1, products.CHUNK_FLOPS // max(step.work, 1))
+            self.task(symbol, buffers, "null", step.batch, chunk, step_work(step))
 
     def task(self, symbol: str, buffers: str, sizes: str, extent: int, chunk: int, work: int) -> None:
         """Run a task here, or in chunks over the pool."""

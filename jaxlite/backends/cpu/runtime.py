@@ -165,6 +165,13 @@ class CpuRuntime:
                 self._eager[key] = program
         return program
 
+    def clear(self) -> None:
+        """Forgets compiled programs; those in use live on."""
+        with self._lock:
+            self._eager.clear()
+            self._flat.clear()
+            self._inner.clear()
+
     def compile(self, jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool]) -> Program:
         """Machine code for a whole program."""
         start = time.perf_counter()
