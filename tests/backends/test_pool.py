@@ -182,6 +182,7 @@ def test_signal_ends_a_job():
 import signal, numpy as np
 from tests.backends.test_program import endless_plan
 from jaxlite.backends.cpu.executable import compile_plan
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have had it ignored
 executable = compile_plan(endless_plan())
 print("running", flush=True)
 try:
