@@ -17,6 +17,7 @@ from jaxlite.compiler.groups import Group, Shape, is_row_shape, operand_vars
 from jaxlite.compiler.report import Decision
 from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 
+MOST_EQUATIONS = 256  # in one kernel: code generation takes more than proportionally long beyond
 ROW_LIMIT = 1 << 16  # elements of a row that is reduced and read again: beyond, rows are split over threads instead
 STEP_KINDS = {
     "contraction": "contraction",
@@ -26,6 +27,7 @@ STEP_KINDS = {
     "scan": "loop",
     "sort": "host",
     "linalg": "linalg",
+    "cumulative": "cumulative",
     "arg_reduction": "reduce",
     "barrier": "barrier",
 }
@@ -211,6 +213,9 @@ class _Fuser:
 
     def _can_join(self, eqn: JaxprEqn, group: Group) -> bool:
         """Whether the equation can run inside ``group``: no operand waits for that group's end."""
+        if len(group.eqns) >= MOST_EQUATIONS:
+            self._refuse(group, eqn, f"the kernel has {MOST_EQUATIONS} equations already", _bytes(eqn.outvars[0]))
+            return False
         soft, hard = self._needs(eqn)
         late = [g for g in hard | (soft - {group}) if self._reaches(g, group)]
         if late:
@@ -227,7 +232,7 @@ class _Fuser:
             or (a.kind == b.kind == "row" and a.rank != b.rank)
         ):
             return False
-        if b in a.through or a in b.through:
+        if b in a.through or a in b.through or len(a.eqns) + len(b.eqns) > MOST_EQUATIONS:
             return False
         around = any(self._reaches(h, b) for h in a.after if h is not b) or any(
             self._reaches(h, a) for h in b.after if h is not a

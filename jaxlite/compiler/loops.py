@@ -9,6 +9,7 @@ them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
@@ -209,11 +210,13 @@ def scalar_of(value: Any, dtype: DType) -> np.generic:
     return scalar
 
 
+@functools.cache
 def kind(dtype: DType) -> str:
     """ "b", "i", "u" or "f"; bfloat16, which NumPy calls "V", is "f"."""
     return "f" if dtype.name == "bfloat16" else dtype.kind
 
 
+@functools.cache
 def is_narrow_float(dtype: DType) -> bool:
     """Float16 and bfloat16: each operation is computed in float32 and rounded once."""
     return dtype.itemsize == 2 and kind(dtype) == "f"

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxlite.compiler.groups import Group
 from jaxlite.compiler.lower_contraction import Contraction, analyse, by_blas, lower_contraction
+from jaxlite.compiler.lower_cumulative import lower_cumulative
 from jaxlite.compiler.lower_kernel import Lowered, Scratch, lower_group
 from jaxlite.compiler.lower_linalg import LoweredRoutine, lower_linalg
 from jaxlite.compiler.lower_scatter import lower_scatter
@@ -42,8 +43,8 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
-from jaxlite.lax.families.linalg import Memory
 from jaxlite.core.primitive import get
+from jaxlite.lax.families.linalg import Memory
 
 FrontPasses = Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Group]]]
 _ALIGN = 64
@@ -146,7 +147,7 @@ class _Block:
         return self.places[var]
 
     def _lower(self, group: Group) -> None:
-        if group.kind in ("map", "row", "reduce") and all(not v.aval.size for v in group.outputs):
+        if group.kind in ("map", "row", "reduce", "cumulative") and all(not v.aval.size for v in group.outputs):
             for var in group.outputs:
                 self.steps.append(Fill(self.destination(var), 1))  # no elements: the place itself counts as written
             return
@@ -159,6 +160,8 @@ class _Block:
                 self._scatter(group)
             case "contraction":
                 self._contraction(group)
+            case "cumulative":
+                self._kernels(group, [lower_cumulative(group, self.makers)])
             case "linalg":
                 self._linalg(group)
             case "barrier":

@@ -52,16 +52,44 @@ class Reader:
             return self.builder.constant(_bits(atom), dtypes.physical(atom.aval.dtype))
         if atom in self.rows:
             return self.rows[atom]
-        eqn = self.inside.get(atom)
-        if eqn is None and atom in self.makers:
-            eqn = self.makers[atom]
-            self.inlined[id(eqn)] = eqn
-        if eqn is None:
+        if self._maker(atom) is None:
             return self._load(atom, index, position, mask)
-        key = (atom, index, position, mask)
-        if key not in self._memo:
-            self._memo[key] = self._compute(eqn, atom, index, position, mask)
-        return self._memo[key]
+        if (atom, index, position, mask) not in self._memo:
+            self._compute_chain(atom, index, position, mask)
+        return self._memo[atom, index, position, mask]
+
+    def _maker(self, atom: Atom) -> JaxprEqn | None:
+        """The equation that is computed here to give ``atom``; None where it is read."""
+        if isinstance(atom, Literal) or atom in self.rows:
+            return None
+        return self.inside.get(atom) or self.makers.get(atom)
+
+    def _compute_chain(self, atom: Var, index: Index, position: Value | None, mask: Value | None) -> None:
+        """Computes ``atom`` and, before it, what it needs at the same index: long chains must not recurse."""
+        pending = [atom]
+        while pending:
+            var = pending[-1]
+            eqn = self._maker(var)
+            if eqn is None or (var, index, position, mask) in self._memo:
+                pending.pop()
+                continue
+            if eqn.primitive.family == "elementwise":
+                shape = var.aval.shape
+                first = [
+                    a
+                    for a in eqn.invars
+                    if isinstance(a, Var)
+                    and a.aval.shape == shape
+                    and self._maker(a) is not None
+                    and (a, index, position, mask) not in self._memo
+                ]
+                if first:
+                    pending.extend(first)
+                    continue
+            if var not in self.inside:
+                self.inlined[id(eqn)] = eqn
+            self._memo[var, index, position, mask] = self._compute(eqn, var, index, position, mask)
+            pending.pop()
 
     def _load(self, var: Var, index: Index, position: Value | None, mask: Value | None) -> Value:
         place = position if position is not None else self.position_of(index, var.aval.shape)

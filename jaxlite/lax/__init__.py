@@ -142,6 +142,13 @@ from jaxlite.lax.layout.slicing import (
     slice_in_dim as slice_in_dim,
     split as split,
 )
+from jaxlite.lax.reductions.cumulative import (
+    cumlogsumexp as cumlogsumexp,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+)
 from jaxlite.lax.reductions.extrema import (
     argmax as argmax,
     argmin as argmin,

@@ -20,6 +20,7 @@ from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.families.elementwise import check_accepts, check_same_dtypes
 from jaxlite.lax.layout.shaping import transpose
 
+
 @final
 class Precision(enum.Enum):
     """How exactly products are computed.  On the CPU all are: in the operands' own precision."""

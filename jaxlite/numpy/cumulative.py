@@ -1,11 +1,9 @@
-"""Running sums and products along an axis, by doubling: log2(n) shifted additions."""
+"""Running sums and products along an axis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from jaxlite import lax
 from jaxlite.core import dtypes
@@ -16,18 +14,7 @@ from jaxlite.numpy.reductions import sum_dtype, without_nan
 from jaxlite.numpy.shaping import ravel
 
 
-def running(x: Any, axis: int, combine: Callable[[Any, Any], Any], identity: Any) -> Any:
-    """Each element combined with all before it along ``axis``."""
-    n, step = x.shape[axis], 1
-    fill = x.dtype.type(identity)
-    while step < n:
-        config = [(step, -step, 0) if d == axis else (0, 0, 0) for d in range(len(x.shape))]
-        x = combine(lax.pad(x, fill, config), x)
-        step *= 2
-    return x
-
-
-def _cumulative(name: str, a: Any, axis: Any, dtype: Any, combine: Any, identity: int) -> Any:
+def _cumulative(name: str, a: Any, axis: Any, dtype: Any, fold: Callable[[Any, int], Any]) -> Any:
     x = array_operand(name, a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -35,8 +22,7 @@ def _cumulative(name: str, a: Any, axis: Any, dtype: Any, combine: Any, identity
     wanted = (
         user_dtype(dtype) if dtype is not None else (sum_dtype(x.dtype, True) if dtypes.is_bool(x.dtype) else x.dtype)
     )
-    computing = np.dtype(np.float32) if dtypes.is_narrow_float(wanted) else wanted
-    return convert(running(convert(x, computing), number, combine, identity), wanted)
+    return fold(convert(x, wanted), number)
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -47,13 +33,13 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     Array([1, 3, 6], dtype=int32)
     """
     refuse_out("cumsum", out)
-    return _cumulative("cumsum", a, axis, dtype, lax.add, 0)
+    return _cumulative("cumsum", a, axis, dtype, lax.cumsum)
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """Running products along ``axis`` (None: flattened)."""
     refuse_out("cumprod", out)
-    return _cumulative("cumprod", a, axis, dtype, lax.mul, 1)
+    return _cumulative("cumprod", a, axis, dtype, lax.cumprod)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:

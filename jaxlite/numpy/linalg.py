@@ -20,6 +20,13 @@ from jaxlite.numpy.contractions import (
 from jaxlite.numpy.promotion import array_operand, axis_of, constant_like, to_float
 from jaxlite.numpy.reductions import keep_axes, max_, min_, sum_
 from jaxlite.numpy.shaping import matrix_transpose as matrix_transpose
+from jaxlite.numpy.solving import (
+    cholesky as cholesky,
+    det as det,
+    inv as inv,
+    slogdet as slogdet,
+    solve as solve,
+)
 from jaxlite.numpy.triangles import diagonal as _diagonal, trace as _trace
 
 
@@ -126,7 +133,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 def matrix_power(a: Any, n: int) -> Any:
-    """A square matrix multiplied by itself; ``n`` at least 0."""
+    """A square matrix multiplied by itself, or for negative ``n`` its inverse by itself."""
     from jaxlite.numpy.creation import eye
     from jaxlite.numpy.shaping import broadcast_to
 
@@ -134,7 +141,7 @@ def matrix_power(a: Any, n: int) -> Any:
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
         raise TypeError(f"Last 2 dimensions of the array must be square, got shape {x.shape}")
     if n < 0:
-        raise NotImplementedError("matrix_power: a negative power needs the inverse, which jaxlite does not have yet.")
+        x, n = inv(x), -n
     result = None
     while n:
         if n & 1:

@@ -1,3 +1,3 @@
 """``jax.scipy``: SciPy's functions on jaxlite's arrays and tracers."""
 
-from jaxlite.scipy import special as special, stats as stats
+from jaxlite.scipy import linalg as linalg, special as special, stats as stats

@@ -11,8 +11,10 @@ from jaxlite.core.avals import aval_of
 from jaxlite.core.pytree import PyTreeDef, tree_flatten, tree_map
 from jaxlite.interpreters.zeros import has_tangent, instantiate, zero_of
 from jaxlite.lax.control.custom import custom_jvp_call_p, custom_vjp_call_p
+from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands
+from jaxlite.transforms.symbolic_zeros import CustomVJPPrimal, SymbolicZero, as_symbolic
 
 
 def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -69,7 +71,8 @@ class custom_jvp:
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Sets the rule: ``jvp(*nondiff_args, primals, tangents)`` gives value and tangent."""
+        """Sets the rule: ``jvp(*nondiff_args, primals, tangents)`` gives value and tangent; with ``symbolic_zeros``
+        tangents that vanish come as ``SymbolicZero``, and may be given so."""
         check_callable(jvp, "defjvp")
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
@@ -98,12 +101,14 @@ class custom_jvp:
         out: list[PyTreeDef] = []
         call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
         rule = functools.partial(self._flat_rule, fixed, in_tree, out)
-        results = custom_jvp_call_p.bind(*leaves, call=call, jvp=rule, num_consts=0)
+        results = custom_jvp_call_p.bind(
+            *leaves, call=call, jvp=rule, num_consts=0, symbolic_zeros=self.symbolic_zeros
+        )
         return out[0].unflatten(results)
 
     def _flat_rule(self, fixed: Sequence[Any], in_tree: PyTreeDef, out: list[PyTreeDef], *values: Any) -> list[Any]:
         half = len(values) // 2
-        primals, tangents = in_tree.unflatten(values[:half]), in_tree.unflatten(values[half:])
+        primals, tangents = in_tree.unflatten(values[:half]), in_tree.unflatten(as_symbolic(values[half:]))
         assert self.jvp is not None
         pair = self.jvp(*fixed, primals, tangents)
         name = getattr(self.jvp, "__name__", "the jvp rule")
@@ -112,7 +117,7 @@ class custom_jvp:
                 f"Custom JVP rule {name} must produce a pair (list or tuple of length two) "
                 f"representing primal and tangent outputs, got {pair}."
             )
-        (primal_leaves, tree), (tangent_leaves, t_tree) = flat_operands(pair[0]), flat_operands(pair[1])
+        (primal_leaves, tree), (tangent_leaves, t_tree) = flat_operands(pair[0]), tree_flatten(pair[1])
         if tree != t_tree:
             raise TypeError(
                 f"Custom JVP rule {name} must produce primal and tangent outputs with equal "
@@ -121,10 +126,11 @@ class custom_jvp:
         out[:] = [tree]
         moved = []
         for p, t in zip(primal_leaves, tangent_leaves, strict=True):
-            want, have = aval_of(p).to_tangent_aval(), aval_of(t)
-            if not has_tangent(aval_of(p)):
+            if not has_tangent(aval_of(p)) or isinstance(t, SymbolicZero):
                 moved.append(zero_of(p))
                 continue
+            t = operand_of(t)
+            want, have = aval_of(p).to_tangent_aval(), aval_of(t)
             if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
                 raise TypeError(
                     f"Custom JVP rule {name} must produce primal and tangent outputs with "
@@ -152,6 +158,7 @@ class custom_vjp:
         self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
     def defvjp(
         self,
@@ -160,10 +167,11 @@ class custom_vjp:
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Sets the rules."""
+        """Sets the rules.  With ``symbolic_zeros`` the leaves of ``fwd``'s arguments are ``CustomVJPPrimal`` (``value``
+        and whether it is ``perturbed``), and cotangents that vanish reach ``bwd`` as ``SymbolicZero``."""
         check_callable(fwd, "defvjp")
         check_callable(bwd, "defvjp")
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
@@ -174,10 +182,11 @@ class custom_vjp:
         leaves, in_tree = flat_operands(tuple(rest))
         out: list[PyTreeDef] = []
         call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
-        residual_tree: list[PyTreeDef] = []
 
-        def fwd(*values: Any) -> tuple[list[Any], list[Any]]:
+        def fwd(perturbed: Sequence[bool], *values: Any) -> tuple[list[Any], list[Any], Callable[..., list[Any]]]:
             assert self.fwd is not None
+            if self.symbolic_zeros:
+                values = tuple(CustomVJPPrimal(v, p) for v, p in zip(values, perturbed, strict=True))
             pair = _fixed(self.fwd, args, self.nondiff_argnums)(*in_tree.unflatten(values))
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(
@@ -187,17 +196,18 @@ class custom_vjp:
                 )
             results, out_tree = flat_operands(pair[0], "output of the fwd rule")
             residuals, tree = flat_operands(pair[1], "residual of the fwd rule")
-            out[:], residual_tree[:] = [out_tree], [tree]
-            return residuals, results
+            out[:] = [out_tree]
 
-        def bwd(*values: Any) -> list[Any]:
-            assert self.bwd is not None
-            n = residual_tree[0].num_leaves
-            residuals = residual_tree[0].unflatten(values[:n])
-            pulled = self.bwd(*fixed, residuals, out[0].unflatten(values[n:]))
-            return self._flat_cotangents(pulled, in_tree, leaves)
+            def bwd(*values: Any) -> list[Any]:
+                assert self.bwd is not None
+                n = tree.num_leaves
+                given = out_tree.unflatten(as_symbolic(values[n:]))
+                pulled = self.bwd(*fixed, tree.unflatten(values[:n]), given)
+                return self._flat_cotangents(pulled, in_tree, leaves)
 
-        results = custom_vjp_call_p.bind(*leaves, call=call, fwd=fwd, bwd=bwd, num_consts=0)
+            return residuals, results, bwd
+
+        results = custom_vjp_call_p.bind(*leaves, call=call, fwd=fwd, num_consts=0, symbolic_zeros=self.symbolic_zeros)
         return out[0].unflatten(results)
 
     def _flat_cotangents(self, pulled: Any, in_tree: PyTreeDef, leaves: Sequence[Any]) -> list[Any]:
@@ -231,7 +241,7 @@ class custom_vjp:
                     f"for argument {number}, got {structure}."
                 )
             for value, x in zip(values, own, strict=True):
-                if value is None or not has_tangent(aval_of(x)):
+                if value is None or isinstance(value, SymbolicZero) or not has_tangent(aval_of(x)):
                     flat.append(zero_of(x))
                 elif aval_of(value).shape != aval_of(x).shape:
                     raise ValueError(

@@ -57,6 +57,9 @@ def emit_kernel(kernel: Kernel, target: Target, symbol: str) -> str:
     return "\n".join([f"{declarations}{head}", "entry:", *body, "  ret void", "}", ""])
 
 
+SPLIT = 64  # parallel vector loops are split at multiples of this
+
+
 def module_text(functions: Iterable[str]) -> str:
     """One module of several emitted functions, each declaration and table once."""
     declared: dict[str, None] = {}
@@ -195,6 +198,8 @@ class _KernelEmitter:
         """Write one loop and bind the results of its reductions."""
         if loop.parallel:
             start, stop = Word("%lo", I64), Word("%hi", I64)
+            if loop.vector and isinstance(loop.extent, int) and loop.extent <= SPLIT:
+                start, stop = index_constant(0), index_constant(loop.extent)  # never split: no loop before the tail
         else:
             start, stop = index_constant(0), self._extent(loop.extent)
         initial = [self.environment[v] for r in loop.reductions for v in r.initial]

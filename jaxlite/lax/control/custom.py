@@ -15,7 +15,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import AxisData
-from jaxlite.interpreters.batch import batch, move_axis, place_axis
+from jaxlite.interpreters.batch import batch, move_axis, one_example, place_axis
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import Zero, has_tangent, instantiate, is_linear, zero_of
 from jaxlite.lax.families.higher_order import HigherOrder, run
@@ -37,10 +37,12 @@ def callable_of(call: Flat | ClosedJaxpr) -> Flat:
 def _batched_flat(
     function: Flat, axis: AxisData, dims: Sequence[int | None], out_dims: list[int | None] | None
 ) -> Flat:
-    """``function`` over a batch, every result batched along its first axis."""
+    """``function`` over a batch, every result batched along its first axis; symbolic zeros stay symbolic."""
 
     def whole(*values: Any) -> list[Any]:
-        results, where = batch(function, values, dims, axis, context.trace)
+        one = [Zero(one_example(v.aval, d)) if type(v) is Zero else v for v, d in zip(values, dims, strict=True)]
+        own = [None if type(v) is Zero else d for v, d in zip(values, dims, strict=True)]
+        results, where = batch(function, one, own, axis, context.trace)
         return [
             Zero(r.aval.update(shape=(axis.size, *r.aval.shape))) if type(r) is Zero else place_axis(r, d, axis.size, 0)
             for r, d in zip(results, where, strict=True)
@@ -75,13 +77,15 @@ class _CustomCall(HigherOrder):
 
 @final
 class CustomJVPCall(_CustomCall):
-    """``jvp(primals and tangents)`` gives results and tangents, flat."""
+    """``jvp(primals and tangents)`` gives results and tangents, flat; with ``symbolic_zeros`` it sees tangents that
+    vanish as ``Zero``."""
 
     name = "custom_jvp_call"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
-        results = params["jvp"](*primals[n:], *map(instantiate, tangents[n:]))
+        moves = tangents[n:] if params["symbolic_zeros"] else map(instantiate, tangents[n:])
+        results = params["jvp"](*primals[n:], *moves)
         half = len(results) // 2
         return list(results[:half]), list(results[half:])
 
@@ -97,24 +101,28 @@ class CustomJVPCall(_CustomCall):
         t_dims = [None if d is None else d for d in dims[n:]]
         jvp = _batched_flat(params["jvp"], axis, [*dims[n:], *t_dims], None)
         placed, consts = list(operands), n
-        outs = self.bind(*placed, call=call, jvp=jvp, num_consts=consts)
+        outs = self.bind(*placed, call=call, jvp=jvp, num_consts=consts, symbolic_zeros=params["symbolic_zeros"])
         return list(outs), [0] * len(outs)
 
 
 @final
 class CustomVJPCall(_CustomCall):
-    """``fwd(operands)`` gives (residuals, results); ``bwd(residuals, cotangents)`` cotangents of the operands, flat."""
+    """``fwd(perturbed, operands)`` gives residuals, results and ``bwd``; ``bwd(residuals, cotangents)`` gives cotangents
+    of the operands, flat.  ``perturbed`` says which operands have tangents; with ``symbolic_zeros`` ``bwd`` sees
+    cotangents that vanish as ``Zero``."""
 
     name = "custom_vjp_call"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
-        residuals, outs = params["fwd"](*primals[n:])
+        perturbed = tuple(type(t) is not Zero for t in tangents[n:])
+        residuals, outs, bwd = params["fwd"](perturbed, *primals[n:])
         avals = tuple(aval_of(o).to_tangent_aval() for o in outs)
         moved = custom_tangents_p.bind(
             *residuals,
             *map(instantiate, tangents[n:]),
-            bwd=params["bwd"],
+            bwd=bwd,
+            symbolic_zeros=params["symbolic_zeros"],
             num_residuals=len(residuals),
             out_avals=avals,
         )
@@ -128,24 +136,26 @@ class CustomVJPCall(_CustomCall):
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_consts"]
         call = _batched_flat(callable_of(params["call"]), axis, dims, None)
-        own_dims, fwd, bwd = list(dims[n:]), params["fwd"], params["bwd"]
-        counts: list[int] = []
+        own_dims, fwd = list(dims[n:]), params["fwd"]
 
-        def whole_fwd(*values: Any) -> tuple[list[Any], list[Any]]:
+        def whole_fwd(perturbed: Sequence[bool], *values: Any) -> tuple[list[Any], list[Any], Flat]:
+            made: list[Any] = []
+
             def flat(*xs: Any) -> list[Any]:
-                residuals, outs = fwd(*xs)
-                counts[:] = [len(residuals)]
+                residuals, outs, bwd = fwd(perturbed, *xs)
+                made[:] = [len(residuals), bwd]
                 return [*residuals, *outs]
 
             results = list(_batched_flat(flat, axis, own_dims, None)(*values))
-            return results[: counts[0]], results[counts[0] :]
+            count, bwd = made
 
-        def whole_bwd(*values: Any) -> list[Any]:
-            every = [0] * len(values)
-            pulled = list(_batched_flat(bwd, axis, every, None)(*values))
-            return [_unbatched(p, d) for p, d in zip(pulled, own_dims, strict=True)]
+            def whole_bwd(*values: Any) -> list[Any]:
+                pulled = list(_batched_flat(bwd, axis, [0] * len(values), None)(*values))
+                return [_unbatched(p, d) for p, d in zip(pulled, own_dims, strict=True)]
 
-        outs = self.bind(*operands, call=call, fwd=whole_fwd, bwd=whole_bwd, num_consts=n)
+            return results[:count], results[count:], whole_bwd
+
+        outs = self.bind(*operands, call=call, fwd=whole_fwd, num_consts=n, symbolic_zeros=params["symbolic_zeros"])
         return list(outs), [0] * len(outs)
 
 
@@ -154,7 +164,7 @@ def _unbatched(cotangent: Any, dim: int | None) -> Any:
     from jaxlite.lax.reductions.sums import reduce_sum
 
     if type(cotangent) is Zero:
-        return cotangent
+        return cotangent if dim is not None else Zero(one_example(cotangent.aval, 0))
     return reduce_sum(cotangent, (0,)) if dim is None else move_axis(cotangent, 0, dim)
 
 
@@ -184,7 +194,8 @@ class CustomTangents(HigherOrder):
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         n = params["num_residuals"]
-        pulled = params["bwd"](*operands[:n], *map(instantiate, cotangents))
+        given = cotangents if params["symbolic_zeros"] else map(instantiate, cotangents)
+        pulled = params["bwd"](*operands[:n], *given)
         return [*([None] * n), *(p if is_linear(o) else None for o, p in zip(operands[n:], pulled, strict=True))]
 
     def batch(
@@ -199,7 +210,9 @@ class CustomTangents(HigherOrder):
             return [_unbatched(p, d) for p, d in zip(pulled, own[n:], strict=True)]
 
         avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["out_avals"])
-        outs = self.bind(*operands, bwd=whole_bwd, num_residuals=n, out_avals=avals)
+        outs = self.bind(
+            *operands, bwd=whole_bwd, num_residuals=n, out_avals=avals, symbolic_zeros=params["symbolic_zeros"]
+        )
         return outs, [0] * count
 
 

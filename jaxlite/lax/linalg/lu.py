@@ -1,4 +1,4 @@
-"""``lu``: a matrix with its rows permuted as ``l @ u``, by elimination with partial pivoting; and what its pivots mean."""
+"""``lu``: a matrix with its rows permuted as ``l @ u``, by elimination with partial pivoting; its pivots as an order."""
 
 from __future__ import annotations
 

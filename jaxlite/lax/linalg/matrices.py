@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxlite.core.avals import aval_of
 from jaxlite.lax.contraction import dot_general
-from jaxlite.lax.convert import constant, full_like
+from jaxlite.lax.convert import full_like
 from jaxlite.lax.elementwise.arithmetic import add
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.elementwise.comparison import eq, ge
@@ -47,7 +47,7 @@ def _mask(x: Any, k: int) -> Any:
     rank = len(shape)
     rows = broadcasted_iota(np.int32, shape, rank - 2)
     columns = broadcasted_iota(np.int32, shape, rank - 1)
-    return ge(add(rows, constant(k, np.int32)), columns)
+    return ge(add(rows, np.int32(k)), columns)
 
 
 def identity(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -73,12 +73,18 @@ def grown(x: Any, rows: int, columns: int) -> Any:
 
 def rows_taken(x: Any, order: Any) -> Any:
     """Row ``order[i]`` of each matrix as its row ``i``; ``order`` has the batch axes of ``x``."""
+    indices, params = row_gather(x, order)
+    return gather_p.bind(x, indices, **params)
+
+
+def row_gather(x: Any, order: Any) -> tuple[Any, dict[str, Any]]:
+    """Indices and parameters of the gather that takes rows of ``x`` in the order ``order``."""
     shape = aval_of(x).shape
     rank = len(shape)
     batch = tuple(range(rank - 2))
     numbers = GatherDimensionNumbers((rank - 1,), (rank - 2,), (rank - 2,), batch, batch)
-    return gather_p.bind(
-        x, reshape(order, (*aval_of(order).shape, 1)), dimension_numbers=numbers,
-        slice_sizes=(*(1 for _ in batch), 1, shape[-1]), mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
-        indices_are_sorted=False, unique_indices=True,
-    )  # fmt: skip
+    params = {
+        "dimension_numbers": numbers, "slice_sizes": (*(1 for _ in batch), 1, shape[-1]), "fill_value": None,
+        "mode": GatherScatterMode.PROMISE_IN_BOUNDS, "indices_are_sorted": False, "unique_indices": True,
+    }  # fmt: skip
+    return reshape(order, (*aval_of(order).shape, 1)), params
