@@ -33,6 +33,7 @@ from jaxlite.core.config import (
     numpy_rank_promotion as numpy_rank_promotion,
     threefry_partitionable as threefry_partitionable,
 )
+from jaxlite.core.device import Device as Device
 from jaxlite.core.dtypes import float0 as float0
 from jaxlite.transforms.autodiff import (
     grad as grad,
@@ -59,7 +60,6 @@ from jaxlite.transforms.closures import (
 )
 from jaxlite.transforms.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from jaxlite.transforms.device import (
-    Device as Device,
     block_until_ready as block_until_ready,
     default_backend as default_backend,
     device_count as device_count,

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
+from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
 from jaxlite.lax.control.callback import debug_callback_p
 from jaxlite.transforms.callback import bind_callback
@@ -23,6 +24,7 @@ def callback(
 
     What it returns is not looked at, and derivatives do not see it.
     """
+    refuse("debug.callback", "partitioned", partitioned, False, "there is one device")
 
     def run(*given: Any, **keywords: Any) -> tuple[()]:
         callback(*given, **keywords)
@@ -44,6 +46,7 @@ def print(
     >>> print("x = {x}", x=3)
     x = 3
     """
+    refuse("debug.print", "partitioned", partitioned, False, "there is one device")
     if not skip_format_check:
         _check_format(fmt, args, kwargs)
 

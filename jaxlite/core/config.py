@@ -133,6 +133,23 @@ contract_fma = _flag("jaxlite_contract_fma", True, _boolean, "Contract a product
 num_threads = _flag("jaxlite_num_threads", None, _integer, "Size of the thread pool.")
 
 
+# What a traced program depends on besides its arguments: part of the key under which it is kept.
+_SEEN_BY_TRACING = (
+    enable_x64,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    default_matmul_precision,
+    threefry_partitionable,
+    default_prng_impl,
+    contract_fma,
+)
+
+
+def tracing_key() -> tuple[Any, ...]:
+    """The values of the flags that a traced program depends on."""
+    return tuple([flag.value for flag in _SEEN_BY_TRACING])
+
+
 @final
 class Config:
     """``jax.config``: read flags as attributes, set them with :meth:`update`.

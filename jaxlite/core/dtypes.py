@@ -47,12 +47,10 @@ class KeyDtype:
 KEY = KeyDtype()
 
 
-@final
 class extended(np.generic):
     """The kind of dtypes that NumPy does not have, such as those of random keys."""
 
 
-@final
 class prng_key(np.generic):
     """The kind of dtypes of random keys."""
 

@@ -1,4 +1,4 @@
-"""Every exception class that users meet, and the messages that several places share.
+"""Every exception class that users meet, and the check that refuses parameters without effect.
 
 A message says what was given, what was expected, and what to write instead.
 """
@@ -6,10 +6,6 @@ A message says what was given, what was expected, and what to write instead.
 from __future__ import annotations
 
 from typing import Any
-
-
-class JaxliteError(Exception):
-    """Root of what only jaxlite raises."""
 
 
 class TypePromotionError(ValueError):
@@ -60,6 +56,13 @@ class NonDifferentiableError(TypeError):
     """A derivative was asked of something that has none."""
 
 
-def location(source: Any) -> str:
-    """`` (file:line)`` for a message, '' where nothing is known."""
-    return f" ({source.summary()})" if source is not None and source.summary() else ""
+def refuse(function: str, parameter: str, value: Any, default: Any, why: str) -> None:
+    """``NotImplementedError`` unless ``value`` is the parameter's default: what has no effect is not accepted.
+
+    >>> refuse("vmap", "spmd_axis_name", None, None, "there is no sharding")
+    """
+    if value is default or (type(value) is type(default) and value == default):
+        return
+    raise NotImplementedError(
+        f"{function}: {parameter}={value!r} is not supported: {why}. Leave {parameter} out; its default is {default!r}."
+    )

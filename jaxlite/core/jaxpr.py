@@ -111,6 +111,7 @@ class Jaxpr:
         """The text that ``print`` shows, with each equation's line of the user's if ``source_info``."""
         from jaxlite.core import printing
 
+        refuse("pretty_print", "name_stack", name_stack, False, "equations keep no names of scopes")
         return printing.jaxpr_text(self, source_info=source_info)
 
     def __str__(self) -> str:

@@ -59,7 +59,7 @@ def _indent(text: str, by: int) -> str:
     return text.replace("\n", "\n" + " " * by)
 
 
-def _params(params: dict[str, Any], names: _Names, source_info: bool) -> str:
+def _params(params: dict[str, Any], source_info: bool) -> str:
     entries = []
     for key, value in sorted(params.items()):
         if isinstance(value, ClosedJaxpr):
@@ -73,13 +73,13 @@ def _params(params: dict[str, Any], names: _Names, source_info: bool) -> str:
     one_line = " ".join(entries)
     if len(one_line) <= _WIDTH // 2 and "\n" not in one_line:
         return f"[{one_line}]" if entries else ""
-    return "[\n  " + "\n  ".join(_indent(e, 0) for e in entries) + "\n]"
+    return "[\n  " + "\n  ".join(entries) + "\n]"
 
 
 def equation_text(eqn: JaxprEqn, names: _Names, source_info: bool = False) -> str:
     """``c:f32[3] = mul a b``."""
     left = " ".join(_binder(v, names) if not isinstance(v, DropVar) else f"_:{v.aval.short()}" for v in eqn.outvars)
-    params = _params(eqn.params, names, source_info)
+    params = _params(eqn.params, source_info)
     right = " ".join([f"{eqn.primitive.name}{params}", *(_atom(a, names) for a in eqn.invars)])
     text = f"{left} = {right}"
     if source_info and eqn.source.summary():

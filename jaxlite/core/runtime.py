@@ -28,7 +28,7 @@ class Runtime(Protocol):
         """The results of one primitive on concrete operands."""
         ...
 
-    def compile(self, jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool]) -> Executable:
+    def compile(self, jaxpr: ClosedJaxpr, name: str) -> Executable:
         """Machine code for a whole program."""
         ...
 

@@ -134,11 +134,13 @@ class StageTrace(Trace):
 
 
 def _scalar(value: Any, aval: ShapedArray) -> Any:
-    if isinstance(value, Array):
-        return value.elements[()]
-    if isinstance(value, (bool, int, float, complex)):
-        return aval.dtype.type(value)
-    return np.asarray(value, aval.dtype)[()]
+    """The value of a literal: a Python scalar where it is weakly typed, so that it stays so when it is used."""
+    scalar = value.elements[()] if isinstance(value, Array) else np.asarray(value, aval.dtype)[()]
+    if aval.weak_type:
+        plain = scalar.item()
+        if aval_of(plain).dtype == aval.dtype:
+            return plain
+    return scalar
 
 
 def stage(

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, add, is_linear, zero_of
@@ -189,6 +190,7 @@ def dot_general(
     >>> dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
+    check_placement("dot_general", out_sharding=out_sharding)
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = tuple(tuple(tuple(operator.index(d) for d in axes) for axes in pair) for pair in ((xc, yc), (xb, yb)))
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)

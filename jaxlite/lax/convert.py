@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, to_array
-from jaxlite.core.avals import aval_of, is_valid
+from jaxlite.core.avals import ShapedArray, aval_of, is_valid
 from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
 
@@ -37,8 +37,10 @@ def constant(value: Any, dtype: Any) -> Any:
 
 
 def full_like(x: Any, value: Any) -> Any:
-    """A constant of the dtype of ``x`` that broadcasts against it.  It has no axes of its own."""
-    return constant(value, aval_of(x).dtype)
+    """A constant of the type of ``x`` (weak where that is) that broadcasts against it.  It has no axes of its own."""
+    aval = aval_of(x)
+    scalar = constant(value, aval.dtype)
+    return Array(ShapedArray((), aval.dtype, True), np.asarray(scalar)) if aval.weak_type else scalar
 
 
 def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:

@@ -13,6 +13,7 @@ from jaxlite.core import dtypes
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.creation import full, ones as ones_of, zeros as zeros_of
+from jaxlite.core.device import check_placement
 
 
 class Initializer(Protocol):
@@ -27,11 +28,13 @@ def _float(dtype: Any) -> Any:
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Zeros."""
+    check_placement("zeros", out_sharding=out_sharding)
     return zeros_of(shape, _float(dtype))
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Ones."""
+    check_placement("ones", out_sharding=out_sharding)
     return ones_of(shape, _float(dtype))
 
 
@@ -39,6 +42,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """Everywhere ``value``."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        check_placement("an initializer", out_sharding=out_sharding)
         return full(shape, value, _float(dtype))
 
     return init
@@ -48,6 +52,7 @@ def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
     """Spread evenly from 0 to ``scale``."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        check_placement("an initializer", out_sharding=out_sharding)
         return multiply2(random.uniform(key, shape, _float(dtype)), convert(scale, _float(dtype)))
 
     return init
@@ -57,6 +62,7 @@ def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
     """Normal of deviation ``stddev``."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        check_placement("an initializer", out_sharding=out_sharding)
         return multiply2(random.normal(key, shape, _float(dtype)), convert(stddev, _float(dtype)))
 
     return init
@@ -66,6 +72,7 @@ def truncated_normal(stddev: Any = 0.01, dtype: Any = None, lower: Any = -2.0, u
     """Normal of deviation ``stddev``, cut off at ``lower`` and ``upper`` deviations."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        check_placement("an initializer", out_sharding=out_sharding)
         wanted = _float(dtype)
         return multiply2(random.truncated_normal(key, lower, upper, shape, wanted), convert(stddev, wanted))
 
@@ -92,6 +99,7 @@ def variance_scaling(
     mean."""
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        check_placement("an initializer", out_sharding=out_sharding)
         wanted = _float(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         shares = {

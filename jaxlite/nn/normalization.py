@@ -66,7 +66,10 @@ def logsumexp(
         grown = multiply2(grown, weights)
     total = sum_(grown, axes, where=where)
     sign = lax.sign(total)
-    out = lax.add(lax.log(absolute(total)), top)
+    # Where every term vanishes the result is -inf, and its derivative 0 rather than 0 / 0.
+    nothing = lax.eq(total, constant_like(total, 0))
+    size = lax.select(nothing, lax.full_like(total, 1), absolute(total))
+    out = lax.select(nothing, lax.full_like(total, -np.inf), lax.add(lax.log(size), top))
     if weights is not None and not return_sign:
         out = lax.select(lax.lt(sign, constant_like(sign, 0)), lax.full_like(out, np.nan), out)
     if keepdims:

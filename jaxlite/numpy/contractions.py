@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import get
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.promotion import array_operand, as_type, axis_of, common_type, expand_to, refuse_out, result_shape
@@ -36,6 +37,7 @@ def matmul(
     >>> matmul(jnp.ones((2, 3)), jnp.ones(3))
     Array([3., 3.], dtype=float32)
     """
+    check_placement("matmul", out_sharding=out_sharding)
     x, y, _ = _pair("matmul", a, b)
     if len(x.shape) == 2 == len(y.shape):
         return _product(x, y, _MATRICES, precision, preferred_element_type)
@@ -99,6 +101,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """The last axis of ``a`` with the last but one of ``b`` (the only one of a vector); scalars multiply."""
+    check_placement("dot", out_sharding=out_sharding)
     x, y, _ = _pair("dot", a, b)
     if not x.shape or not y.shape:
         return multiply2(x, y)
@@ -139,6 +142,7 @@ def tensordot(
     out_sharding: Any = None,
 ) -> Any:
     """The last ``axes`` axes of ``a`` with the first of ``b`` contracted, or pairs of axes given as two lists."""
+    check_placement("tensordot", out_sharding=out_sharding)
     x, y, _ = _pair("tensordot", a, b)
     left, right = _tensordot_axes(axes, len(x.shape), len(y.shape))
     for i, j in zip(left, right, strict=True):

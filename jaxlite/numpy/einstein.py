@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.promotion import array_operand, as_type, common_type, refuse_out
 
@@ -31,6 +32,7 @@ def einsum(
     >>> einsum("i,i->", jnp.arange(3), jnp.arange(3))
     Array(5, dtype=int32)
     """
+    check_placement("einsum", out_sharding=out_sharding)
     refuse_out("einsum", out)
     subscripts, values = _string_form(subscripts, operands)
     arrays = [array_operand("einsum", v) for v in values]

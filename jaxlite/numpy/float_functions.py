@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -138,12 +139,15 @@ radians, degrees = deg2rad, rad2deg
 def sinc(x: Any, /) -> Any:
     """``sin(pi x) / (pi x)``, 1 at 0, and exactly 0 at other whole numbers and at infinity."""
     (value,) = promoted_float("sinc", x)
-    zero = lax.eq(value, constant_like(value, 0))
     angle = lax.mul(constant_like(value, np.pi), value)
-    safe = _select(zero, constant_like(value, 1), angle)
-    near = _sinc_near_zero(_select(zero, angle, constant_like(angle, 0)))
-    far = _select(lax.eq(lax.abs(value), constant_like(value, np.inf)), constant_like(value, 0), _sine_of_turns(value))
-    return _select(zero, near, lax.div(far, safe))
+    # Derivatives of the quotient cancel near 0: there the series and its derivatives serve.
+    near = lax.lt(lax.abs(angle), constant_like(angle, _SERIES_UP_TO))
+    safe = _select(near, constant_like(angle, _SERIES_UP_TO), angle)
+    sine = _select(lax.eq(lax.abs(value), constant_like(value, np.inf)), constant_like(value, 0), _sine_of_turns(value))
+    return _select(near, _sinc_series(_select(near, angle, constant_like(angle, 0))), lax.div(sine, safe))
+
+
+_SERIES_UP_TO = 2.0
 
 
 def _sine_of_turns(x: Any) -> Any:
@@ -155,12 +159,15 @@ def _sine_of_turns(x: Any) -> Any:
     return lax.mul(lax.sign(turn), lax.sin(lax.mul(constant_like(x, np.pi), folded)))
 
 
-def _sinc_near_zero(angle: Any) -> Any:
-    """The series of ``sin(t) / t`` to the fourth power: it gives the derivatives at 0."""
+def _sinc_series(angle: Any) -> Any:
+    """``sin(t) / t`` as ``sum((-t^2)^k / (2 k + 1)!)``: with |t| <= 2 the terms left out are below a tenth of an ulp,
+    in the first two derivatives too."""
+    count = 15 if angle.dtype.itemsize == 8 else 9
     squared = lax.square(angle)
-    fourth = lax.mul(lax.square(squared), constant_like(angle, 1 / 120))
-    second = lax.mul(squared, constant_like(angle, -1 / 6))
-    return lax.add(lax.add(constant_like(angle, 1), second), fourth)
+    total = constant_like(angle, (-1) ** count / math.factorial(2 * count + 1))
+    for k in range(count - 1, -1, -1):
+        total = lax.add(lax.mul(total, squared), constant_like(angle, (-1) ** k / math.factorial(2 * k + 1)))
+    return total
 
 
 def nextafter(x: Any, y: Any, /) -> Any:

@@ -153,12 +153,14 @@ def isfinite(x: Any, /) -> Any:
 
 def isposinf(x: Any, /, out: Any = None) -> Any:
     """Elementwise whether ``x`` is +inf."""
+    refuse_out("isposinf", out)
     value = array_operand("isposinf", x)
     return lax.eq(value, constant_like(value, np.inf)) if dtypes.is_inexact(value.dtype) else _never(value)
 
 
 def isneginf(x: Any, /, out: Any = None) -> Any:
     """Elementwise whether ``x`` is -inf."""
+    refuse_out("isneginf", out)
     value = array_operand("isneginf", x)
     return lax.eq(value, constant_like(value, -np.inf)) if dtypes.is_inexact(value.dtype) else _never(value)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core import dtypes
+from jaxlite.core.errors import refuse
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy import reductions, statistics
 from jaxlite.numpy.arithmetic import divide2
@@ -129,6 +130,7 @@ def nanquantile(
     keepdims: bool = False, *, weights: Any = None,
 ) -> Any:  # fmt: skip
     """``quantile`` of what is not NaN."""
+    refuse("nanquantile", "overwrite_input", overwrite_input, False, "arrays are immutable")
     refuse_out("nanquantile", out)
     x, share = array_operand("nanquantile", a), array_operand("nanquantile", q)
     return statistics._quantile(x, share, axis, method, keepdims, weights, True)
@@ -139,6 +141,7 @@ def nanpercentile(
     keepdims: bool = False, *, weights: Any = None,
 ) -> Any:  # fmt: skip
     """``percentile`` of what is not NaN."""
+    refuse("nanpercentile", "overwrite_input", overwrite_input, False, "arrays are immutable")
     refuse_out("nanpercentile", out)
     return nanquantile(
         a, divide2(array_operand("nanpercentile", q), 100), axis, None, False, method, keepdims, weights=weights
@@ -147,5 +150,6 @@ def nanpercentile(
 
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """``median`` of what is not NaN."""
+    refuse("nanmedian", "overwrite_input", overwrite_input, False, "arrays are immutable")
     refuse_out("nanmedian", out)
     return nanquantile(a, 0.5, axis, None, False, "midpoint", keepdims)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
@@ -50,6 +51,7 @@ def arange(
     >>> arange(3)
     Array([0, 1, 2], dtype=int32)
     """
+    check_placement("arange", device=device, out_sharding=out_sharding)
     wanted = None if dtype is None else user_dtype(dtype)
     given = {"start": start, "stop": stop, "step": step}
     for name, value in given.items():
@@ -77,6 +79,7 @@ def linspace(
     >>> linspace(0, 1, 3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
+    check_placement("linspace", device=device)
     number = operator.index(num)
     if number < 0:
         raise ValueError(f"Number of samples, {number}, must be non-negative.")

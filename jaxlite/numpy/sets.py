@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.joining import concatenate
@@ -101,6 +102,9 @@ def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
 ) -> Any:
     """Elementwise whether the value is among ``test_elements``."""
+    methods = ("auto", "compare_all", "binary_search", "sort")
+    if method not in methods:
+        raise ValueError(f"isin: method must be one of {methods} (all give the same), got {method!r}.")
     x, tests = array_operand("isin", element), ravel(test_elements)
     dtype = common_type([aval_of(x), aval_of(tests)])[0]
     x, tests = convert(x, dtype), convert(tests, dtype)
@@ -112,6 +116,7 @@ def isin(
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: Any = None, out_sharding: Any = None) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights."""
+    check_placement("bincount", out_sharding=out_sharding)
     values = array_operand("bincount", x)
     if not dtypes.is_integer(values.dtype):
         raise TypeError(f"x argument to bincount must have an integer type; got {values.dtype.name}")

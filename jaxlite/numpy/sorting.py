@@ -78,12 +78,17 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: Any = 16) -> Any:
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
     """Values with the ``kth`` smallest in its place, smaller ones before it: sorted."""
     x = array_operand("partition", a)
-    return lax.sort(x, axis_of(axis, len(x.shape)))
+    number = axis_of(axis, len(x.shape))
+    axis_of(kth, x.shape[number])  # raises where it is out of bounds
+    return lax.sort(x, number)
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     """The positions that ``partition`` puts the values in."""
-    return argsort(a, axis)
+    x = array_operand("argpartition", a)
+    number = axis_of(axis, len(x.shape))
+    axis_of(kth, x.shape[number])  # raises where it is out of bounds
+    return argsort(x, number)
 
 
 def top_k(a: Any, k: Any, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
@@ -99,13 +104,19 @@ def top_k(a: Any, k: Any, /, *, axis: int = -1, mode: str = "largest", sorted: b
     return take_along_axis(x, order, number), convert(order, np.dtype(np.int32))
 
 
+SEARCHES = ("compare_all", "scan", "scan_unrolled", "sort")
+
+
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: Any = "scan") -> Any:
-    """Where ``v`` belongs in sorted ``a``: before ("left") or after ("right") equal values.
+    """Where ``v`` belongs in sorted ``a``: before ("left") or after ("right") equal values.  Every ``method`` is
+    bisection.
 
     >>> import jaxlite.numpy as jnp
     >>> searchsorted(jnp.array([1, 2, 3]), 2)
     Array(1, dtype=int32)
     """
+    if method not in SEARCHES:
+        raise ValueError(f"searchsorted: method must be one of {SEARCHES} (all give the same), got {method!r}.")
     if side not in ("left", "right"):
         raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
     x, wanted = array_operand("searchsorted", a), array_operand("searchsorted", v)
@@ -150,7 +161,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     if not edges.shape[0]:
         return lax.full(values.shape, np.int32(0))
     side = "left" if right else "right"
-    up = searchsorted(edges, values, side)
+    method = "scan" if method is None else method
+    up = searchsorted(edges, values, side, method=method)
     if edges.shape[0] == 1:
         return up
     down = lax.sub(

@@ -10,6 +10,8 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
+from jaxlite.core.errors import refuse
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import _select, divide2, multiply2, subtract2
@@ -112,6 +114,7 @@ def quantile(
     keepdims: bool = False, *, weights: Any = None,
 ) -> Any:  # fmt: skip
     """The values below which a share ``q`` of the elements lies."""
+    refuse("quantile", "overwrite_input", overwrite_input, False, "arrays are immutable")
     refuse_out("quantile", out)
     return _quantile(array_operand("quantile", a), array_operand("quantile", q), axis, method, keepdims, weights, False)
 
@@ -174,6 +177,7 @@ def percentile(
     keepdims: bool = False, *, weights: Any = None, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """``quantile`` with ``q`` in percent."""
+    check_placement("percentile", out_sharding=out_sharding)
     refuse_out("percentile", out)
     share = divide2(array_operand("percentile", q), 100)
     return quantile(a, share, axis, None, overwrite_input, method, keepdims, weights=weights)
@@ -202,7 +206,8 @@ def cov(
     freedom = (0 if bias else 1) if ddof is None else ddof
     centred = subtract2(x, mean(x, 1, keepdims=True))
     total = lax.dot_general(centred, centred, (((1,), (1,)), ((), ())))
-    out = lax.div(total, x.dtype.type(x.shape[1] - freedom))
+    # As NumPy: too few observations for the degrees of freedom count as none left, so the result is NaN or infinite.
+    out = lax.div(total, x.dtype.type(max(x.shape[1] - freedom, 0)))
     return lax.reshape(out, ()) if out.shape == (1, 1) else out
 
 

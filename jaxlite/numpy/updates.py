@@ -14,6 +14,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherScatterMode, ScatterDimensionNumbers
@@ -70,6 +71,7 @@ class IndexUpdateRef:
         fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Any:  # fmt: skip
         """``x[index]``, with ``mode`` saying what is read outside."""
+        check_placement("at[...].get", out_sharding=out_sharding)
         return take_index(
             self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
         )
@@ -134,6 +136,7 @@ def update(
     mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
 ) -> Any:  # fmt: skip
     """``x`` updated at ``index``; values broadcast to ``x[index]``, the result keeps the dtype of ``x``."""
+    check_placement(f"at[...].{kind}", out_sharding=out_sharding)
     if not is_arraylike(values):
         values = _from_nested(values)
     y = operand_of(values)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
@@ -52,6 +53,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> permutation(key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
     """
+    check_placement("permutation", out_sharding=out_sharding)
     words = words_of("permutation", key)
     check_arraylike("permutation", x)
     value = array_operand("permutation", x)
@@ -121,6 +123,7 @@ def categorical(
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """Positions along ``axis`` drawn with probability proportional to ``exp(logits)``: the largest of Gumbel draws."""
+    check_placement("categorical", out_sharding=out_sharding)
     words_of("categorical", key)
     scores = array_operand("categorical", logits)
     rank = len(scores.shape)

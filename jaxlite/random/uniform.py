@@ -11,6 +11,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.dtype_functions import finfo
@@ -54,6 +55,7 @@ def check_shape(name: str, shape: tuple[int, ...], *parameters: tuple[int, ...])
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random bits as unsigned integers."""
+    check_placement("bits", out_sharding=out_sharding)
     words = words_of("bits", key)
     wanted = dtypes.canonicalize(np.uint64) if dtype is None else user_dtype(dtype)
     if wanted.kind != "u":
@@ -70,6 +72,7 @@ def uniform(
     >>> uniform(key(0))
     Array(0.947667, dtype=float32)
     """
+    check_placement("uniform", out_sharding=out_sharding)
     return uniform_of(words_of("uniform", key), shape_of(shape), float_dtype("uniform", dtype), minval, maxval)
 
 
@@ -115,6 +118,7 @@ def _clipped(value: Any, dtype: Any) -> Any:
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Integers from ``minval`` to below ``maxval``."""
+    check_placement("randint", out_sharding=out_sharding)
     words = words_of("randint", key)
     wanted = dtypes.canonicalize(np.int64) if dtype is None else user_dtype(dtype)
     if not dtypes.is_integer(wanted):
@@ -155,6 +159,7 @@ def _integers(words: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtyp
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
     """True with probability ``p``."""
+    check_placement("bernoulli", out_sharding=out_sharding)
     words = words_of("bernoulli", key)
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
@@ -176,6 +181,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1, each with probability 1/2."""
+    check_placement("rademacher", out_sharding=out_sharding)
     wanted = dtypes.canonicalize(np.int64) if dtype is None else user_dtype(dtype)
     if not (dtypes.is_integer(wanted) or dtypes.is_float(wanted)):
         raise ValueError(f"dtype argument to `rademacher` must be an int or float dtype, got {wanted.name}")

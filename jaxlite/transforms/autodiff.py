@@ -18,7 +18,7 @@ from jaxlite.core.trace import Tracer
 from jaxlite.interpreters import jvp as forward, linearize as linear
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, has_tangent, instantiate, zero_of
-from jaxlite.lax.convert import constant
+from jaxlite.lax.convert import full_like
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.layout.shaping import reshape
 from jaxlite.lax.layout.slicing import slice_in_dim
@@ -81,7 +81,7 @@ def value_and_grad(
         check_inexact(leaves, paths, "grad", allow_int)
         outs, pull, tree, aux = _vjp(positional(fun, numbers, args, kwargs), leaves, in_tree, has_aux)
         _check_scalar(fun, outs, tree)
-        one = constant(1, aval_of(outs[0]).dtype)
+        one = full_like(outs[0], 1)
         cotangents = in_tree.unflatten(pull([one]))
         result = cotangents[0] if isinstance(argnums, int) else cotangents
         value = tree.unflatten(outs)

@@ -9,6 +9,7 @@ from typing import Any
 
 from jaxlite.core.avals import aval_of
 from jaxlite.core.context import context
+from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import broadcast_prefix, tree_leaves
 from jaxlite.interpreters.batch import batch, place_axis
@@ -30,6 +31,8 @@ def vmap(
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((4, 3)), jnp.ones(3)).shape
     (4,)
     """
+    refuse("vmap", "spmd_axis_name", spmd_axis_name, None, "there is no sharding")
+    refuse("vmap", "sum_match", sum_match, False, "there is no sharding")
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.pytree import tree_flatten
 from jaxlite.lax.control.callback import Callback, io_callback_p, pure_callback_p
 from jaxlite.transforms.arguments import check_callable, flat_operands
@@ -55,6 +56,7 @@ def pure_callback(
     >>> pure_callback(np.sin, ShapeDtypeStruct((), "float32"), 0.0)
     Array(0., dtype=float32)
     """
+    check_placement("pure_callback", sharding=sharding)
     if vmap_method not in METHODS:
         raise ValueError(f"vmap_method must be one of {METHODS}, got {vmap_method!r}.")
     return bind_callback(pure_callback_p, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method)
@@ -69,4 +71,5 @@ def io_callback(
     **kwargs: Any,
 ) -> Any:
     """Calls a Python function with side effects, once per execution; ``ordered`` ones in the order of the program."""
+    check_placement("io_callback", sharding=sharding)
     return bind_callback(io_callback_p, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))

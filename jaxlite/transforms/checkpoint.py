@@ -9,6 +9,7 @@ from typing import Any, final
 
 from jaxlite.core.avals import aval_of
 from jaxlite.core.context import context
+from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import Var
 from jaxlite.core.pytree import tree_map
 from jaxlite.interpreters.linearize import linearize
@@ -33,6 +34,7 @@ def checkpoint(
     >>> grad(checkpoint(lambda x: x ** 3))(2.0)
     Array(12., dtype=float32, weak_type=True)
     """
+    refuse("checkpoint", "concrete", concrete, False, "what is saved is decided by policy")
     if fun is None:
         return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
     check_callable(fun, "checkpoint")

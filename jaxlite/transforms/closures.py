@@ -8,6 +8,7 @@ from typing import Any
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import evaluate
 from jaxlite.core.pytree import tree_flatten
 from jaxlite.interpreters.transpose import backward_pass
@@ -36,6 +37,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
     """The transpose of a linear function: takes a cotangent of its result to a tuple of cotangents of its arguments."""
+    refuse("linear_transpose", "reduce_axes", reduce_axes, (), "sums over a named axis are written with psum")
     check_callable(fun, "linear_transpose")
     leaves, tree = tree_flatten(primals, lambda x: hasattr(x, "shape") and hasattr(x, "dtype"))
     avals = [abstract(x) for x in leaves]

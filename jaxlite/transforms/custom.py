@@ -101,9 +101,7 @@ class custom_jvp:
         out: list[PyTreeDef] = []
         call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
         rule = functools.partial(self._flat_rule, fixed, in_tree, out)
-        results = custom_jvp_call_p.bind(
-            *leaves, call=call, jvp=rule, num_consts=0, symbolic_zeros=self.symbolic_zeros
-        )
+        results = custom_jvp_call_p.bind(*leaves, call=call, jvp=rule, num_consts=0, symbolic_zeros=self.symbolic_zeros)
         return out[0].unflatten(results)
 
     def _flat_rule(self, fixed: Sequence[Any], in_tree: PyTreeDef, out: list[PyTreeDef], *values: Any) -> list[Any]:

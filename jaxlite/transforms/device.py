@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.device import CPU, Device, check_placement
+from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
-
-
-@final
-class Device:
-    """A device that computes."""
-
-    platform = "cpu"
-    device_kind = "cpu"
-
-    def __init__(self, number: int) -> None:
-        self.id = number
-        self.process_index = 0
-
-    def __repr__(self) -> str:
-        return f"CpuDevice(id={self.id})"
-
-    def __str__(self) -> str:
-        return f"TFRT_CPU_{self.id}"
-
-
-_CPU = [Device(0)]
 
 
 def devices(backend: str | None = None) -> list[Device]:
     """The devices of ``backend``; ``RuntimeError`` where jaxlite has none of that kind."""
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}: jaxlite runs on 'cpu'.")
-    return list(_CPU)
+    return [CPU]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
     """The devices of this process."""
+    refuse("local_devices", "host_id", host_id, None, "it is the old name of process_index")
+    if process_index not in (None, 0):
+        raise ValueError(f"Unknown process_index {process_index}: there is one process, 0.")
     return devices(backend)
 
 
@@ -66,20 +50,17 @@ def default_backend() -> str:
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process: 0."""
-    return 0
+    return devices(backend)[0].process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """The number of processes: 1."""
-    return 1
+    return len({device.process_index for device in devices(backend)})
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """``x`` (a pytree) as arrays on a device."""
-    if device is not None and not isinstance(device, Device):
-        raise NotImplementedError(
-            f"device_put to {device!r} needs sharding, which jaxlite does not have yet; give a device, or None."
-        )
+    check_placement("device_put", device=device, src=src)
     return tree_map(lambda leaf: leaf if isinstance(leaf, Tracer) else to_array(operand_of(leaf)), x)
 
 

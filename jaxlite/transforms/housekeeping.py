@@ -13,6 +13,7 @@ import numpy as np
 from jaxlite.core import runtime
 from jaxlite.core.array import Array
 from jaxlite.transforms import jit
+from jaxlite.transforms.device import devices
 
 TRANSFERS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
@@ -25,6 +26,7 @@ def clear_caches() -> None:
 
 def live_arrays(platform: str | None = None) -> list[Array]:
     """Every array that is alive and not deleted."""
+    devices(platform)  # raises where there is none
     return [o for o in gc.get_objects() if type(o) is Array and not o.is_deleted()]
 
 

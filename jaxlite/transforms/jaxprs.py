@@ -8,6 +8,7 @@ from typing import Any, final
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_flatten
 from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
@@ -25,6 +26,7 @@ class ShapeDtypeStruct:
     def __init__(
         self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
     ) -> None:
+        refuse("ShapeDtypeStruct", "vma", vma, None, "there is no sharding")
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape = tuple(map(int, shape))
@@ -101,6 +103,8 @@ def make_jaxpr(
     >>> print(make_jaxpr(lambda x: x * 2.0)(1.0))
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
+    refuse("make_jaxpr", "axis_env", axis_env, None, "named axes come from vmap(axis_name=...)")
+    refuse("make_jaxpr", "abstracted_axes", abstracted_axes, None, "shapes are fixed while tracing")
     check_callable(fun, "make_jaxpr")
 
     @functools.wraps(fun, updated=())

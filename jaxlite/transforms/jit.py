@@ -94,24 +94,20 @@ class Traced:
     def __init__(self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef) -> None:
         self.name, self.closed, self.out_tree = name, closed, out_tree
         self.opened, self.consts = closed_over_nothing(closed)
-        self.executables: dict[tuple[bool, ...], runtime.Executable] = {}
+        self._executable: runtime.Executable | None = None
         self._lock = threading.Lock()
 
-    def executable(self, donated: tuple[bool, ...]) -> runtime.Executable:
+    def executable(self) -> runtime.Executable:
         """Machine code, compiled at the first use."""
-        found = self.executables.get(donated)
-        if found is None:
+        if self._executable is None:
             with self._lock:
-                found = self.executables.get(donated)
-                if found is None:
+                if self._executable is None:
                     refuse_escaped(self.consts)
                     if config.log_compiles.value:
-                        logger.warning(
-                            "Compiling %s with types %s", self.name, [a.short() for a in self.closed.in_avals]
-                        )
-                    found = runtime.current().compile(self.opened, self.name, (False,) * len(self.consts) + donated)
-                    self.executables[donated] = found
-        return found
+                        types = [a.short() for a in self.closed.in_avals]
+                        logger.warning("Compiling %s with types %s", self.name, types)
+                    self._executable = runtime.current().compile(self.opened, self.name)
+        return self._executable
 
 
 @final
@@ -146,7 +142,7 @@ class JitFunction:
         except TypeError:
             leaves, tree = flat_operands((args, kwargs))
             avals = tuple(map(aval_of, leaves))
-        key = (tree, avals, static, config.enable_x64.value, *_more_of_the_key())
+        key = (tree, avals, static, *_more_of_the_key())
         program = self._cache.get(key)
         if program is None:
             program = self._trace(args, kwargs, static, tree, avals)
@@ -156,7 +152,7 @@ class JitFunction:
             return program.out_tree.unflatten(outs)
         donated = (False,) * len(leaves) if self._plain else self._donated(args, kwargs)
         operands = [x if type(x) is Array else to_array(operand_of(x)) for x in leaves]
-        outs = program.executable(donated)([*program.consts, *operands])
+        outs = program.executable()([*program.consts, *operands])
         if any(donated):
             for operand, given in zip(operands, donated, strict=True):
                 if given:
@@ -244,7 +240,7 @@ class JitFunction:
         args, kwargs, static = self._without_static(args, kwargs)
         leaves, tree = tree_flatten((args, kwargs), lambda x: isinstance(x, ShapeDtypeStruct))
         avals = tuple(map(abstract, leaves))
-        key = (tree, avals, static, config.enable_x64.value, *_more_of_the_key())
+        key = (tree, avals, static, *_more_of_the_key())
         if key not in self._cache:
             self._cache[key] = self._trace(args, kwargs, static, tree, avals)
         return self._cache[key], self._donated(args, kwargs), tree
@@ -274,8 +270,9 @@ class JitFunction:
 
 
 def _more_of_the_key() -> tuple[Any, ...]:
+    """Named axes in scope and flags: what a program depends on besides its arguments."""
     axes = context.axis_sizes
-    return (tuple(axes.items()) if axes else (), config.contract_fma.value)
+    return tuple(axes.items()) if axes else (), config.tracing_key()
 
 
 def _name(fun: Any) -> str:

@@ -55,6 +55,7 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The jaxpr as text, with the user's lines if ``debug_info``."""
+        refuse("as_text", "dialect", dialect, None, "a lowered program is a jaxpr")
         return self._traced.jaxpr.pretty_print(source_info=debug_info)
 
     def compile(self, compiler_options: Any = None) -> Compiled:
@@ -72,7 +73,7 @@ class Compiled:
 
     def __init__(self, traced: TracedProgram) -> None:
         self._traced = traced
-        self._executable = traced._program.executable(traced._donated)
+        self._executable = traced._program.executable()
         self.in_tree, self.out_tree = traced.in_tree, traced._program.out_tree
 
     @property

@@ -73,9 +73,9 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
     def value(leaf: Any) -> Any:
         if not isinstance(leaf, CustomVJPPrimal):
-            raise TypeError(f"custom_vjp_primal_tree_values takes a tree of CustomVJPPrimal, got {type(leaf).__name__}.")
+            raise TypeError(
+                f"custom_vjp_primal_tree_values takes a tree of CustomVJPPrimal, got {type(leaf).__name__}."
+            )
         return leaf.value
 
     return tree_map(value, tree)
-
-

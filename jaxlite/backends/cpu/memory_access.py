@@ -13,7 +13,7 @@ from typing import final
 
 from jaxlite.backends.cpu.instructions import Instructions
 from jaxlite.backends.cpu.narrow_floats import narrow, widen
-from jaxlite.backends.cpu.words import BOOL, I32, I64, U8, U16, Word, memory_type
+from jaxlite.backends.cpu.words import BOOL, I32, I64, U8, U16, Word, lanes_literal, memory_type
 from jaxlite.compiler.loops import DType, is_narrow_float, kind
 
 
@@ -197,12 +197,22 @@ class Access:
             e.line(f"store {type_} {stored.text}, ptr {pointer}, align {align}{hint}")
             return
         spread = e.spread(mask, self.lanes)
+        if self.dtype.itemsize < 4 and spread.text == lanes_literal([1] + [0] * (self.lanes - 1), BOOL):
+            self._store_first(index, e.spread(self._to_memory(value), self.lanes))
+            return
         chosen = e.reverse(spread) if backwards else spread
         name = f"llvm.masked.store.{self._mangled()}.p0"
         masks = f"<{self.lanes} x i1>"
         e.declarations.add(f"declare void @{name}({type_}, ptr, i32, {masks})")
         args = f"{type_} {stored.text}, ptr {pointer}, i32 {align}, {masks} {chosen.text}"
         e.line(f"call void @{name}({args})")
+
+    def _store_first(self, index: Word, stored: Word) -> None:
+        """The first lane alone: LLVM's masked store of one 8- or 16-bit lane cut from 32 bits writes all four bytes."""
+        e, type_ = self.e, memory_type(self.dtype)
+        vector = memory_type(self.dtype, self.lanes)
+        first = e.pure(f"extractelement {vector} {stored.text}, i32 0", stored.dtype, 1)
+        e.line(f"store {type_} {first.text}, ptr {self._pointer(Word(index.text, I64))}, align {self.dtype.itemsize}")
 
     def _scatter(self, index: Word, value: Word, mask: Word | None) -> None:
         e, type_ = self.e, memory_type(self.dtype, self.lanes)

@@ -47,9 +47,12 @@ class Program:
         """The results for these operands, which have the types that the program was compiled for."""
         arrays = [x if type(x) is Array else _in_memory(x) for x in operands]
         results = self._run([x._address or x.address for x in arrays])
-        return [
+        made = [
             Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
         ]
+        if nan_check.checking():
+            nan_check.find_origin(self.report.jaxpr, arrays, made)
+        return made
 
 
 def _by_numpy(
@@ -138,7 +141,7 @@ class CpuRuntime:
             opened = ClosedJaxpr(
                 closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars + closed.jaxpr.invars)
             )
-            program = self.compile(opened, "call", ())
+            program = self.compile(opened, "call")
             self._inner.setdefault(closed, {})[fma] = program
             return program
         return known[fma]
@@ -158,7 +161,7 @@ class CpuRuntime:
                 out = primitive.bind(*xs, **params)
                 return list(out) if results else [out]
 
-            program = self.compile(stage(call, avals), primitive.name, ())
+            program = self.compile(stage(call, avals), primitive.name)
             with self._lock:
                 while len(self._eager) >= EAGER_PROGRAMS:
                     self._eager.pop(next(iter(self._eager)))
@@ -172,7 +175,7 @@ class CpuRuntime:
             self._flat.clear()
             self._inner.clear()
 
-    def compile(self, jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool]) -> Program:
+    def compile(self, jaxpr: ClosedJaxpr, name: str) -> Program:
         """Machine code for a whole program."""
         start = time.perf_counter()
         compiled = compile_jaxpr(jaxpr, name)

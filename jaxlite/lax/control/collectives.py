@@ -11,6 +11,7 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
+from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData, Primitive
 from jaxlite.core.pytree import tree_map
 from jaxlite.interpreters.batch import broadcast_axis, move_axis
@@ -276,6 +277,7 @@ def _over(primitive: Collective, x: Any, axis_name: Any) -> Any:
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum of ``x`` (a pytree) over the named axis; a Python number is multiplied by the axis' size."""
+    refuse("psum", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return x * axis_size(axis_name)
     return _over(psum_p, x, axis_name)
@@ -283,6 +285,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean of ``x`` over the named axis."""
+    refuse("pmean", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     n = axis_size(axis_name)
 
     def leaf(total: Any) -> Any:
@@ -296,16 +299,19 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The largest of ``x`` over the named axis."""
+    refuse("pmax", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     return _over(pmax_p, x, axis_name)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The smallest of ``x`` over the named axis."""
+    refuse("pmin", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     return _over(pmin_p, x, axis_name)
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """Every example's ``x``, along a new axis (or, ``tiled``, along ``axis`` itself)."""
+    refuse("all_gather", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     axis_size(axis_name)
     return tree_map(
         lambda v: all_gather_p.bind(operand_of(v), axis_name=axis_name, all_gather_dimension=axis, tiled=bool(tiled)), x
@@ -333,6 +339,7 @@ def all_to_all(
 ) -> Any:
     """Exchanges parts of ``x``: splits ``split_axis`` over the named axis and joins what arrives along
     ``concat_axis``."""
+    refuse("all_to_all", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
     n = axis_size(axis_name)
 
     def leaf(value: Any) -> Any:

@@ -144,6 +144,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         raise TypeError("switch: branches argument should be a sequence of callables.")
     if not branches:
         raise ValueError("Empty branch sequence")
+    operands = _all_operands("switch", operands, operand)
     index = operand_of(index)
     aval = aval_of(index)
     if aval.shape or not dtypes.is_integer(aval.dtype):
@@ -172,8 +173,7 @@ def cond(
         raise TypeError(f"cond got unexpected keyword arguments {sorted(kwargs)}.")
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    if operand is not None:
-        operands = (operand,)
+    operands = _all_operands("cond", operands, operand)
     pred = operand_of(pred)
     aval = aval_of(pred)
     if aval.shape:
@@ -184,10 +184,19 @@ def cond(
     return _branch("cond", convert(which, _INT32), (false_fun, true_fun), operands)
 
 
+def _all_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, of which one may be given by keyword."""
+    if operand is None:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: give operands by position or one as operand=, not both; got operand={operand!r}.")
+    return (operand,)
+
+
 def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
     if config.disable_jit.value and not isinstance(which, Tracer):
         return functions[int(operand_of(which).elements if hasattr(which, "aval") else which)](*operands)
-    leaves, branches, consts, trees = closed_branches(name, functions, operands)
+    leaves, branches, consts, trees = closed_branches(functions, operands)
     first = branches[0]
     for number, (branch, tree) in enumerate(zip(branches[1:], trees[1:], strict=True), 1):
         describe_mismatch(name, functions, number, (first, trees[0]), (branch, tree))

@@ -107,8 +107,8 @@ class CustomJVPCall(_CustomCall):
 
 @final
 class CustomVJPCall(_CustomCall):
-    """``fwd(perturbed, operands)`` gives residuals, results and ``bwd``; ``bwd(residuals, cotangents)`` gives cotangents
-    of the operands, flat.  ``perturbed`` says which operands have tangents; with ``symbolic_zeros`` ``bwd`` sees
+    """``fwd(perturbed, operands)`` gives residuals, results and ``bwd``; ``bwd(residuals, cotangents)`` gives the
+    operands' cotangents, flat.  ``perturbed`` says which operands have tangents; with ``symbolic_zeros`` ``bwd`` sees
     cotangents that vanish as ``Zero``."""
 
     name = "custom_vjp_call"

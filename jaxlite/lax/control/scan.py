@@ -239,7 +239,7 @@ def scan(
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """``carry, y = f(carry, x)`` for each slice ``x`` of ``xs`` along its first axis; gives the last carry and the
-    stacked ``y``.
+    stacked ``y``.  ``unroll`` has no effect but on the jaxpr's text.
 
     >>> import jaxlite.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0, jnp.arange(4))
@@ -251,7 +251,7 @@ def scan(
     xs_leaves = [operand_of(x) for x in xs_leaves]
     steps = _length(xs, xs_leaves, length)
     if config.disable_jit.value:
-        return _scan_in_python(f, init, xs, xs_leaves, xs_tree, steps, reverse)
+        return _scan_in_python(f, init, xs_leaves, xs_tree, steps, reverse)
     init_leaves, init_tree = tree_flatten(init)
     init_leaves = [operand_of(x) for x in init_leaves]
     slices = [aval_of(x).update(shape=aval_of(x).shape[1:]) for x in xs_leaves]
@@ -329,7 +329,7 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
     return next(iter(sizes.values()))
 
 
-def _scan_in_python(f: Any, carry: Any, xs: Any, leaves: Any, tree: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+def _scan_in_python(f: Any, carry: Any, leaves: Any, tree: Any, length: int, reverse: bool) -> tuple[Any, Any]:
     from jaxlite.lax.layout.shaping import expand_dims
     from jaxlite.lax.layout.slicing import concatenate, index_in_dim
 

@@ -215,7 +215,7 @@ class CustomRoot(HigherOrder):
         return tuple(params["solve"].out_avals)
 
     def inlined(self, **params: Any) -> Any:
-        n, m = params["const_lengths"]
+        n, _ = params["const_lengths"]
         solve: ClosedJaxpr = params["solve"]
         avals = [*params["f"].in_avals[:n], *solve.in_avals]
         return stage(lambda *v: evaluate(solve.jaxpr, solve.consts, v[n:]), avals, solve.jaxpr.debug_info)

@@ -67,7 +67,7 @@ def _checked(value: Any, path: Any, info: DebugInfo) -> Any:
 
 
 def closed_branches(
-    name: str, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
+    functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[list[Any], list[ClosedJaxpr], list[Any], list[PyTreeDef]]:
     """Leaves of the operands, the branches with all constants of all of them as leading arguments, these, and
     structures."""

@@ -17,7 +17,7 @@ from jaxlite.core.trace import Tracer
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import instantiate
 from jaxlite.lax.control.trace_functions import debug_info, traced
-from jaxlite.lax.convert import constant, operand_of
+from jaxlite.lax.convert import constant, full_like, operand_of
 from jaxlite.lax.elementwise.arithmetic import add
 from jaxlite.lax.elementwise.bitwise import bitwise_and
 from jaxlite.lax.elementwise.casts import convert
@@ -294,7 +294,7 @@ def fori_loop(
         aval = aval_of(operand_of(bound))
         if aval.shape or not dtypes.is_integer(aval.dtype):
             raise TypeError(f"fori_loop: {name} must be an integer scalar, got {aval}.")
-    dtype = _index_dtype(lower, upper)
+    dtype, weak = _index_type(lower, upper)
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         first, trips = int(lower), max(int(upper) - int(lower), 0)
         if config.disable_jit.value:
@@ -304,9 +304,9 @@ def fori_loop(
 
         def step(state: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
             i, value = state
-            return (add(i, constant(1, dtype)), body_fun(i, value)), None
+            return (add(i, full_like(i, 1)), body_fun(i, value)), None
 
-        (_, out), _ = scan(step, (constant(first, dtype), init_val), None, length=trips, unroll=unroll or 1)
+        (_, out), _ = scan(step, (first if weak else constant(first, dtype), init_val), None, length=trips, unroll=unroll or 1)
         return out
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
@@ -319,6 +319,6 @@ def fori_loop(
     return out[2]
 
 
-def _index_dtype(lower: Any, upper: Any) -> Any:
+def _index_type(lower: Any, upper: Any) -> tuple[Any, bool]:
     a, b = (aval_of(operand_of(x)) for x in (lower, upper))
-    return dtypes.promote_types((a.dtype, a.weak_type), (b.dtype, b.weak_type))[0]
+    return dtypes.promote_types((a.dtype, a.weak_type), (b.dtype, b.weak_type))

@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core.avals import aval_of
+from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Sample
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, sub
@@ -82,31 +83,37 @@ exp_p, exp2_p, expm1_p, log_p, log1p_p, logistic_p = Exp(), Exp2(), Expm1(), Log
 
 def exp(x: Any, accuracy: Any = None) -> Any:
     """Elementwise e ** x."""
+    refuse("exp", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return exp_p.bind(*operands_of(x))
 
 
 def exp2(x: Any, accuracy: Any = None) -> Any:
     """Elementwise 2 ** x."""
+    refuse("exp2", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return exp2_p.bind(*operands_of(x))
 
 
 def expm1(x: Any, accuracy: Any = None) -> Any:
     """Elementwise e ** x - 1, accurate near 0."""
+    refuse("expm1", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return expm1_p.bind(*operands_of(x))
 
 
 def log(x: Any, accuracy: Any = None) -> Any:
     """Elementwise natural logarithm."""
+    refuse("log", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return log_p.bind(*operands_of(x))
 
 
 def log1p(x: Any, accuracy: Any = None) -> Any:
     """Elementwise log(1 + x), accurate near 0."""
+    refuse("log1p", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return log1p_p.bind(*operands_of(x))
 
 
 def logistic(x: Any, accuracy: Any = None) -> Any:
     """Elementwise sigmoid, 1 / (1 + exp(-x))."""
+    refuse("logistic", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return logistic_p.bind(*operands_of(x))
 
 

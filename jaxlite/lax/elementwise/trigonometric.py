@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
+from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Sample
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, rsqrt, sqrt, square, sub
@@ -159,16 +160,19 @@ sinh_p, cosh_p, tanh_p, asinh_p, acosh_p, atanh_p = Sinh(), Cosh(), Tanh(), Asin
 
 def sin(x: Any, accuracy: Any = None) -> Any:
     """Elementwise sine; radians."""
+    refuse("sin", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return sin_p.bind(*operands_of(x))
 
 
 def cos(x: Any, accuracy: Any = None) -> Any:
     """Elementwise cosine; radians."""
+    refuse("cos", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return cos_p.bind(*operands_of(x))
 
 
 def tan(x: Any, accuracy: Any = None) -> Any:
     """Elementwise tangent; radians."""
+    refuse("tan", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return tan_p.bind(*operands_of(x))
 
 
@@ -204,6 +208,7 @@ def cosh(x: Any) -> Any:
 
 def tanh(x: Any, accuracy: Any = None) -> Any:
     """Elementwise hyperbolic tangent."""
+    refuse("tanh", "accuracy", accuracy, None, "elementary functions are within 2 ulp, whatever is asked")
     return tanh_p.bind(*operands_of(x))
 
 

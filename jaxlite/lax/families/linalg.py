@@ -23,7 +23,7 @@ Place = tuple[Any, ...]
 @final
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """One matrix's part of an operand, a result, or scratch that the steps share; row-major, ``shape`` without batch."""
+    """One matrix's part of an operand, a result, or scratch that steps share; row-major, ``shape`` without batch."""
 
     kind: Literal["operand", "result", "scratch"]
     number: int

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.lax.convert import constant, operand_of
@@ -305,6 +306,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
 
 def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
     """``operand`` repeated along new leading axes of lengths ``sizes``."""
+    check_placement("broadcast", out_sharding=out_sharding)
     sizes, shape = as_shape(sizes), aval_of(operand).shape
     return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
 
@@ -358,6 +360,7 @@ def rev(operand: Any, dimensions: Any) -> Any:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of ``shape`` filled with a scalar."""
+    check_placement("full", sharding=sharding)
     shape = as_shape(shape)
     value = operand_of(fill_value)
     aval = aval_of(value)
@@ -374,5 +377,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
     """An array like ``x`` (shape and dtype, unless given) filled with a scalar."""
+    check_placement("full_like", sharding=sharding)
     aval = aval_of(x)
     return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)

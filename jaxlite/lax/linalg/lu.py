@@ -1,4 +1,4 @@
-"""``lu``: a matrix with its rows permuted as ``l @ u``, by elimination with partial pivoting; its pivots as an order."""
+"""``lu``: a matrix with its rows permuted as ``l @ u``, by elimination with partial pivoting."""
 
 from __future__ import annotations
 

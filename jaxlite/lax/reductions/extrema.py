@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import AxisData, Primitive, Sample, get
 from jaxlite.interpreters.zeros import Zero, zero_of
 from jaxlite.lax.convert import operand_of
@@ -226,12 +227,14 @@ reduce_and_p, reduce_or_p, reduce_xor_p = ReduceAnd(), ReduceOr(), ReduceXor()
 
 def reduce_max(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The largest over ``axes``; NaN where one is; the lowest value of the dtype where there are none."""
+    check_placement("reduce_max", out_sharding=out_sharding)
     operand = operand_of(operand)
     return reduce_max_p.bind(operand, axes=normal_axes(operand, axes), out_sharding=None)
 
 
 def reduce_min(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The smallest over ``axes``; NaN where one is; the highest value of the dtype where there are none."""
+    check_placement("reduce_min", out_sharding=out_sharding)
     operand = operand_of(operand)
     return reduce_min_p.bind(operand, axes=normal_axes(operand, axes), out_sharding=None)
 

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core.avals import aval_of
+from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import Sample, get
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
 from jaxlite.lax.convert import operand_of
@@ -126,6 +127,7 @@ def normal_axes(operand: Any, axes: Any) -> tuple[int, ...]:
 
 def reduce_sum(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The sum over ``axes``."""
+    check_placement("reduce_sum", out_sharding=out_sharding)
     operand = operand_of(operand)
     axes = normal_axes(operand, axes)
     return reduce_sum_p.bind(operand, axes=axes, out_sharding=None) if axes else operand

@@ -1,0 +1,41 @@
+"""The device that computes, of which there is one, the CPU; and the check of what asks for another.
+
+`check_placement` stands in every function with a parameter ``device``, ``sharding`` or ``out_sharding``: it lets pass
+what means the CPU and refuses the rest, for such a parameter would otherwise be ignored in silence.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+
+@final
+class Device:
+    """A device that computes."""
+
+    platform = "cpu"
+    device_kind = "cpu"
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.process_index = 0
+
+    def __repr__(self) -> str:
+        return f"CpuDevice(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"TFRT_CPU_{self.id}"
+
+
+CPU = Device(0)
+
+
+def check_placement(function: str, **given: Any) -> None:
+    """``NotImplementedError`` unless every value is None, the CPU, or a sharding that lies on it alone."""
+    for parameter, value in given.items():
+        if value is None or value is CPU or getattr(value, "device_set", None) == {CPU}:
+            continue
+        raise NotImplementedError(
+            f"{function}: {parameter}={value!r} is not supported: all arrays lie on the one CPU. "
+            f"Leave {parameter} out, or give jax.devices()[0]."
+        )
