@@ -4,6 +4,7 @@ from typing import Any as _Any
 
 from jaxlite import (
     ad_checkpoint as ad_checkpoint,
+    custom_batching as custom_batching,
     custom_derivatives as custom_derivatives,
     debug as debug,
     dtypes as dtypes,

@@ -60,10 +60,7 @@ class _Fuser:
             self._place(eqn)
         self._find_outputs()
         self._write_inlined_results()
-        ordered = self._ordered()
-        for number, group in enumerate(ordered):
-            group.name = f"{group.kind}_{number}"
-        return ordered, self.decisions
+        return self._ordered(), self.decisions
 
     # -- placing ------------------------------------------------------------------------------
 
@@ -98,10 +95,8 @@ class _Fuser:
             return False
         if is_row_shape(new, group.domain, group.rank):
             return old != new  # an axis of length 1 comes or goes
-        if new != group.domain or "broadcast_dimensions" not in eqn.params:
-            return False
-        dims: tuple[int, ...] = eqn.params["broadcast_dimensions"]
-        return dims in (tuple(range(group.rank)), tuple(range(len(new))))
+        dims = eqn.primitive.repeats_along(**eqn.params)
+        return new == group.domain and dims in (tuple(range(group.rank)), tuple(range(len(new))))
 
     def _place_elementwise(self, eqn: JaxprEqn) -> None:
         shape = eqn.outvars[0].aval.shape

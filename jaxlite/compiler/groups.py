@@ -21,8 +21,9 @@ Shape = tuple[int, ...]
 class Group:
     """``eqns`` in order; ``inlined``: layout equations recomputed inside; ``outputs``: the variables written.
 
-    ``kind``: "map", "row", "reduce", or for what is no fused kernel "scatter", "contraction", "sort", "loop", "branch",
-    "host".  ``rank``: how many leading axes of ``domain`` count rows.  ``axes``: what a "reduce" folds.
+    ``kind``: "map", "row", "reduce"; for what is no fused kernel "scatter", "contraction" ("library" by BLAS),
+    "loop", "branch",
+    "barrier", "host".  ``rank``: how many leading axes of ``domain`` count rows.  ``axes``: what a "reduce" folds.
     """
 
     kind: str

@@ -40,12 +40,15 @@ class Scratch:
 @final
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lowered:
-    """A kernel, what its buffers stand for (in order), the extent of its parallel loop, and its estimated work."""
+    """A kernel, what its buffers stand for (in order), the extent of its parallel loop, its estimated work, and the
+    layout
+    equations that it computes for itself."""
 
     kernel: Kernel
     buffers: tuple[Var | Scratch, ...]
     extent: int
     work: int
+    inlined: tuple[JaxprEqn, ...] = ()
 
 
 def lower_group(group: Group, makers: dict[Var, JaxprEqn]) -> list[Lowered]:
@@ -123,12 +126,12 @@ class _Kernel:
     def finish(self, extent: int, trips: int) -> Lowered:
         """The kernel as data."""
         group = self.group
-        group.inlined = [e for e in self.reader.inlined.values() if e not in group.eqns]
+        inlined = tuple(e for e in self.reader.inlined.values() if e not in group.eqns)
         kernel = self.b.finish(group.name)
         numbered = [*((self.reader.buffers[v], v) for v in self.reader.order), *self.declared]
         order = sorted(numbered, key=lambda pair: pair[0])
         work = max(trips, 1) * max(self.reader.operations + len(order), 1)
-        return Lowered(kernel, tuple(what for _, what in order), extent, work)
+        return Lowered(kernel, tuple(what for _, what in order), extent, work, inlined)
 
 
 # -- maps --------------------------------------------------------------------------------------
@@ -140,8 +143,7 @@ def _lower_map(group: Group, makers: dict[Var, JaxprEqn]) -> Lowered:
         k.output(var)
     domain = group.domain
     size = math.prod(domain)
-    inside = {id(e) for e in group.eqns}
-    indexed = needs_index(group.eqns, makers, inside)
+    indexed = needs_index(group.eqns, makers)
     if not indexed or not domain or (domain[-1] < LANES and len(domain) == 1):
         with k.b.loop(size, parallel=True, vector=size >= 2) as place:
             _store_all(k, unravel(k.b, place, domain) if indexed and domain else _flat_index(domain, place), place)
@@ -268,7 +270,7 @@ def _lower_reduce(group: Group, makers: dict[Var, JaxprEqn]) -> list[Lowered]:
     kept = [d for d in range(len(domain)) if d not in axes]
     n_kept, n_folded = math.prod(domain[d] for d in kept), math.prod(domain[d] for d in axes)
     fold = next(e for e in group.eqns if e.primitive.family in ("reduction", "arg_reduction"))
-    indexed = needs_index([e for e in group.eqns if e is not fold], makers, set()) or _operand_needs_index(fold, makers)
+    indexed = needs_index([e for e in group.eqns if e is not fold], makers) or _operand_needs_index(fold, makers)
     if not kept and not indexed and n_folded > 2 * CHUNK and fold.primitive.family == "reduction":
         return _fold_in_two(group, makers, fold, n_folded)
     first = axes[0] if axes else 0
@@ -279,7 +281,7 @@ def _lower_reduce(group: Group, makers: dict[Var, JaxprEqn]) -> list[Lowered]:
 
 def _operand_needs_index(fold: JaxprEqn, makers: dict[Var, JaxprEqn]) -> bool:
     operand = fold.invars[0]
-    return operand in makers and needs_index([makers[operand]], makers, set())
+    return operand in makers and needs_index([makers[operand]], makers)
 
 
 def chunk_count(n: int, target: int = CHUNK) -> int:

@@ -21,6 +21,7 @@ from jaxlite.compiler.lower_kernel import Lowered, Scratch, lower_group
 from jaxlite.compiler.lower_linalg import LoweredRoutine, lower_linalg
 from jaxlite.compiler.lower_scatter import lower_scatter
 from jaxlite.compiler.plan import (
+    ALIGNMENT,
     Branch,
     Copy,
     Counter,
@@ -43,11 +44,10 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
-from jaxlite.core.primitive import get
 from jaxlite.lax.families.linalg import Memory
+from jaxlite.lax.layout.shaping import transpose_p
 
-FrontPasses = Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Group]]]
-_ALIGN = 64
+FrontPasses = Callable[[ClosedJaxpr, str], tuple[ClosedJaxpr, Sequence[Group]]]
 
 
 @final
@@ -108,7 +108,7 @@ class _Block:
     def __init__(
         self, lowering: Lowering, closed: ClosedJaxpr, groups: Sequence[Group], places: dict[Var, Reference]
     ) -> None:
-        self.lowering, self.closed, self.groups, self.places = lowering, closed, groups, dict(places)
+        self.lowering, self.closed, self.places = lowering, closed, dict(places)
         self.steps: list[Step] = []
         written = {v for g in groups for e in g.eqns for v in e.outvars if isinstance(v, Var)}
         self.makers: dict[Var, JaxprEqn] = {
@@ -116,9 +116,9 @@ class _Block:
         }
         for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
             self.places[var] = lowering.constant(numpy_of(value))
-        for group in groups:  # bodies of loops and branches have groups of their own: no two share a name
-            group.name = f"{group.kind}_{len(lowering.groups)}"
-            lowering.groups.append(group)
+        first = len(lowering.groups)  # bodies of loops and branches have groups of their own: no two share a name
+        self.groups = [dataclasses.replace(g, name=f"{g.kind}_{first + n}") for n, g in enumerate(groups)]
+        lowering.groups.extend(self.groups)
 
     def steps_into(self, results: Sequence[Reference]) -> list[Step]:
         """All steps, so that the jaxpr's results lie at ``results``."""
@@ -152,9 +152,7 @@ class _Block:
                 self.steps.append(Fill(self.destination(var), 1))  # no elements: the place itself counts as written
             return
         match group.kind:
-            case "map" | "row":
-                self._kernels(group, lower_group(group, self.makers))
-            case "reduce":
+            case "map" | "row" | "reduce":
                 self._kernels(group, lower_group(group, self.makers))
             case "scatter":
                 self._scatter(group)
@@ -237,7 +235,8 @@ class _Block:
         if not use:
             self._kernels(group, [lower_contraction(group, self.makers)])
             return
-        group.kind = "library"
+        place = self.lowering.groups.index(group)
+        self.lowering.groups[place] = dataclasses.replace(group, kind="library", reason=why)
         dtype = np.dtype(eqn.invars[0].aval.dtype)
         left = self._matrix(eqn.invars[0], contraction.left, contraction, contraction.m, contraction.k, False)
         right = self._matrix(eqn.invars[1], contraction.right, contraction, contraction.k, contraction.n, True)
@@ -263,7 +262,7 @@ class _Block:
         """A copy of ``atom`` with its axes in ``order``."""
         shape = tuple(atom.aval.shape[d] for d in order)
         var = Var(atom.aval.update(shape=shape))
-        eqn = JaxprEqn(get("transpose"), (atom,), (var,), {"permutation": order})
+        eqn = JaxprEqn(transpose_p, (atom,), (var,), {"permutation": order})
         group = Group(
             "map",
             shape,
@@ -281,17 +280,19 @@ class _Block:
     # -- loops and branches -------------------------------------------------------------------
 
     def _inner(
-        self, closed: ClosedJaxpr, operands: Sequence[Reference], results: Sequence[Reference]
+        self, scope: str, closed: ClosedJaxpr, operands: Sequence[Reference], results: Sequence[Reference]
     ) -> tuple[Step, ...]:
         """The steps of a body whose arguments lie at ``operands``."""
-        simplified, groups = self.lowering.front(closed)
+        simplified, groups = self.lowering.front(closed, scope)
         places = dict(zip(simplified.jaxpr.invars, operands, strict=True))
         return tuple(_Block(self.lowering, simplified, groups, places).steps_into(results))
 
     def _branch(self, eqn: JaxprEqn) -> None:
         operands = [self.place(a) for a in eqn.invars[1:]]
         results = [self.destination(v) for v in eqn.outvars]
-        branches = tuple(self._inner(b, operands, results) for b in eqn.params["branches"])
+        branches = tuple(
+            self._inner(_scope(eqn, f"branch {n}"), b, operands, results) for n, b in enumerate(eqn.params["branches"])
+        )
         self.steps.append(Branch(self.place(eqn.invars[0]), branches))
 
     def _scan(self, eqn: JaxprEqn) -> None:
@@ -314,7 +315,7 @@ class _Block:
             self.destination(v).along(counter, nbytes_of(a), reverse_from=last)
             for v, a in zip(eqn.outvars[nk:], body.out_avals[nk:], strict=True)
         ]
-        steps = self._inner(body, [*places[:nc], *now, *xs], [*after, *ys])
+        steps = self._inner(_scope(eqn, "body"), body, [*places[:nc], *now, *xs], [*after, *ys])
         if length == 0:  # nothing runs, and outputs without elements count as written
             self.steps += [Fill(self.destination(v), 1) for v in eqn.outvars[nk:]]
         else:
@@ -328,7 +329,7 @@ class _Block:
 
     def _two_places(self, aval: ShapedArray) -> tuple[Reference, int]:
         """Memory for a carry that alternates, and the distance of its two places."""
-        stride = -(-max(nbytes_of(aval), 1) // _ALIGN) * _ALIGN
+        stride = -(-max(nbytes_of(aval), 1) // ALIGNMENT) * ALIGNMENT
         return self.lowering.temporary(2 * stride), stride
 
     def _while(self, eqn: JaxprEqn) -> None:
@@ -341,9 +342,9 @@ class _Block:
         for reference, source, aval in zip(now, initial, avals, strict=True):
             self.steps.append(Copy(reference, source, nbytes_of(aval)))
         predicate = self.lowering.temporary(1)
-        condition = self._inner(p["cond_jaxpr"], [*for_cond, *now], [predicate])
+        condition = self._inner(_scope(eqn, "condition"), p["cond_jaxpr"], [*for_cond, *now], [predicate])
         after = [self.lowering.temporary(nbytes_of(a)) for a in avals]
-        body = self._inner(p["body_jaxpr"], [*for_body, *now], after)
+        body = self._inner(_scope(eqn, "body"), p["body_jaxpr"], [*for_body, *now], after)
         back = tuple(Copy(a, b, nbytes_of(aval)) for a, b, aval in zip(now, after, avals, strict=True))
         self.steps.append(While(Counter(), condition, predicate, (*body, *back)))
 
@@ -369,6 +370,11 @@ class _Block:
             )
         )
         self.steps.append(HostCall(call, inputs, outputs, primitive.name))
+
+
+def _scope(eqn: JaxprEqn, part: str) -> str:
+    """What passes over a body are recorded under."""
+    return f"{part} of {eqn.primitive.name} {eqn.source.summary()}".strip()
 
 
 def _host_operand(reference: Reference, aval: ShapedArray) -> HostOperand:

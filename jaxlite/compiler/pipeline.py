@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 from jaxlite.compiler.fuse import fuse
 from jaxlite.compiler.groups import Group
 from jaxlite.compiler.inline import inline_calls
 from jaxlite.compiler.loop_printer import print_kernel
+from jaxlite.compiler.loop_verifier import verify_kernel
 from jaxlite.compiler.lower_kernel import Lowered, Scratch
-from jaxlite.compiler.lower_program import Lowering, lower_program, nbytes_of
+from jaxlite.compiler.lower_program import FrontPasses, Lowering, lower_program, nbytes_of
 from jaxlite.compiler.memory_plan import place
-from jaxlite.compiler.plan import Plan
+from jaxlite.compiler.plan import Plan, Step
+from jaxlite.compiler.plan_verifier import verify_plan
 from jaxlite.compiler.report import Decision, KernelRecord, PassRecord
 from jaxlite.compiler.simplify import simplify
 from jaxlite.core import config
@@ -26,20 +28,70 @@ from jaxlite.core.printing import equation_text, namer
 
 
 @final
+@dataclasses.dataclass(frozen=True, eq=False)
+class State:
+    """A program between passes; each level fills in more: jaxpr, groups, loop nests and steps, plan."""
+
+    name: str
+    jaxpr: ClosedJaxpr
+    groups: tuple[Group, ...] = ()
+    lowering: Lowering | None = None
+    steps: tuple[Step, ...] = ()
+    plan: Plan | None = None
+
+
+@final
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """A named step from jaxpr to jaxpr."""
+    """A named step: ``run(state, front)`` gives the next state and decisions; ``front`` does the first passes of a
+    body."""
 
     name: str
     why: str
-    run: Callable[[ClosedJaxpr], tuple[ClosedJaxpr, list[Decision]]]
+    run: Callable[[State, FrontPasses], tuple[State, Sequence[Decision]]]
 
 
-# The order matters: calls hide equal equations from each other, and what is dead need not be fused.
-JAXPR_PASSES = (
-    Pass("inline", "calls of jitted functions and custom rules cost nothing", inline_calls),
-    Pass("simplify", "exact algebra, equal equations once, dead ones dropped", simplify),
+def _inline(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
+    jaxpr, decisions = inline_calls(state.jaxpr)
+    return dataclasses.replace(state, jaxpr=jaxpr), decisions
+
+
+def _simplify(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
+    jaxpr, decisions = simplify(state.jaxpr)
+    return dataclasses.replace(state, jaxpr=jaxpr), decisions
+
+
+def _fuse(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
+    groups, decisions = fuse(state.jaxpr)
+    return dataclasses.replace(state, groups=tuple(groups)), decisions
+
+
+def _lower(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
+    lowering, steps = lower_program(state.jaxpr, state.groups, front)
+    return dataclasses.replace(state, lowering=lowering, steps=steps), lowering.decisions
+
+
+def _place_memory(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
+    assert state.lowering is not None
+    storages, workspace = place(state.lowering.storages, state.steps)
+    temporaries = [s.nbytes for s in storages if s.kind == "temporary"]
+    numbers = {"bytes": workspace, "temporaries": len(temporaries), "bytes if apart": sum(temporaries)}
+    reason = "temporaries that are never alive together share memory"
+    plan = Plan(state.name, storages, state.steps, workspace, tuple(state.lowering.constants))
+    return dataclasses.replace(state, plan=plan), [Decision("workspace", "placed", reason, numbers)]
+
+
+# The order matters: calls hide equal equations from each other, what is dead need not be fused, and memory is placed
+# when
+# every step is known.  The first three run over the bodies of loops and branches too, when these are lowered.
+PASSES = (
+    Pass("inline", "calls of jitted functions and custom rules cost nothing", _inline),
+    Pass("simplify", "exact algebra, equal equations once, dead ones dropped", _simplify),
+    Pass("fuse", "equations that run over the same elements or rows share a kernel", _fuse),
+    Pass("lower", "loop nests and steps", _lower),
+    Pass("memory", "temporaries share one workspace", _place_memory),
 )
+FRONT_PASSES = PASSES[:3]
 
 
 @final
@@ -54,62 +106,49 @@ class Compiled:
     kernels: list[KernelRecord]
 
 
-def front_passes(closed: ClosedJaxpr, records: list[PassRecord]) -> tuple[ClosedJaxpr, list[Group]]:
-    """The passes over a jaxpr (a whole program's, or a body's), and its groups."""
-    for step in JAXPR_PASSES:
-        start = time.perf_counter()
-        closed, decisions = step.run(closed)
+def run_passes(passes: Sequence[Pass], state: State, records: list[PassRecord]) -> State:
+    """The state after ``passes``; each leaves a record, and its result is verified while ``jax_enable_checks`` is
+    on."""
+
+    def front(body: ClosedJaxpr, scope: str) -> tuple[ClosedJaxpr, Sequence[Group]]:
+        inner = run_passes(FRONT_PASSES, State(scope, body), records)
+        return inner.jaxpr, inner.groups
+
+    for step in passes:
+        before, start = sum(r.seconds for r in records), time.perf_counter()
+        state, decisions = step.run(state, front)
+        inside = sum(r.seconds for r in records) - before  # passes over bodies have records of their own
+        seconds = time.perf_counter() - start - inside
         if config.enable_checks.value:
-            check(closed.jaxpr)
-        records.append(PassRecord(step.name, step.why, time.perf_counter() - start, tuple(decisions), len(closed.eqns)))
-    start = time.perf_counter()
-    groups, decisions = fuse(closed)
-    records.append(
-        PassRecord(
-            "fuse",
-            "equations that run over the same elements or rows share a kernel",
-            time.perf_counter() - start,
-            tuple(decisions),
-            len(closed.eqns),
-        )
-    )
-    return closed, groups
+            _verify(state)
+        records.append(PassRecord(step.name, step.why, seconds, tuple(decisions), len(state.jaxpr.eqns), state.name))
+    return state
+
+
+def _verify(state: State) -> None:
+    """Every IR that there is so far."""
+    check(state.jaxpr.jaxpr)
+    for _, lowered in state.lowering.kernels if state.lowering is not None else ():
+        verify_kernel(lowered.kernel)
+    if state.plan is not None:
+        verify_plan(state.plan)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, name: str) -> Compiled:
     """The plan of a program, and every decision on the way."""
     records: list[PassRecord] = []
-    simplified, groups = front_passes(closed, records)
-    start = time.perf_counter()
-    lowering, steps = lower_program(simplified, groups, lambda body: front_passes(body, records))
-    records.append(
-        PassRecord(
-            "lower",
-            "loop nests and steps",
-            time.perf_counter() - start,
-            tuple(lowering.decisions),
-            len(simplified.eqns),
-        )
-    )
-    start = time.perf_counter()
-    storages, workspace = place(lowering.storages, steps)
-    decision = Decision(
-        "workspace",
-        "placed",
-        "temporaries that are never alive together share memory",
-        {
-            "bytes": workspace,
-            "temporaries": sum(s.kind == "temporary" for s in storages),
-            "bytes if apart": sum(s.nbytes for s in storages if s.kind == "temporary"),
-        },
-    )
-    records.append(
-        PassRecord(
-            "memory", "temporaries share one workspace", time.perf_counter() - start, (decision,), len(simplified.eqns)
-        )
-    )
-    plan = Plan(name, storages, steps, workspace, tuple(lowering.constants))
-    return Compiled(plan, simplified, records, lowering.groups, _kernel_records(lowering))
+    state = run_passes(PASSES, State(name, closed), records)
+    assert state.plan is not None and state.lowering is not None
+    groups = _with_inlined(state.lowering)
+    return Compiled(state.plan, state.jaxpr, records, groups, _kernel_records(state.lowering))
+
+
+def _with_inlined(lowering: Lowering) -> list[Group]:
+    """The groups, each with the layout equations that its kernels compute for themselves."""
+    inlined: dict[str, dict[int, JaxprEqn]] = {}
+    for group, lowered in lowering.kernels:
+        inlined.setdefault(group.name, {}).update((id(e), e) for e in lowered.inlined)
+    return [dataclasses.replace(g, inlined=list(inlined.get(g.name, {}).values())) for g in lowering.groups]
 
 
 def _kernel_records(lowering: Lowering) -> list[KernelRecord]:
@@ -118,7 +157,7 @@ def _kernel_records(lowering: Lowering) -> list[KernelRecord]:
 
 def _kernel_record(group: Group, lowered: Lowered) -> KernelRecord:
     names = namer()
-    eqns: list[JaxprEqn] = [*group.inlined, *group.eqns]
+    eqns: list[JaxprEqn] = [*lowered.inlined, *group.eqns]
     roles = {b.name: b.role for b in lowered.kernel.buffers}
     totals = {"input": 0, "output": 0}
     for buffer, what in zip((b for b in lowered.kernel.buffers if b.role != "local"), lowered.buffers, strict=True):

@@ -122,14 +122,13 @@ class Reader:
             ]
             return eqn.primitive.scalar(self.builder, *xs, **eqn.params)  # type: ignore[attr-defined, no-any-return]
         avals = [a.aval for a in eqn.invars]
-        if self._moves_nothing(eqn) and position is not None:
+        if position is not None and eqn.primitive.keeps_place(*avals, **eqn.params):
             operand = eqn.invars[0]
+            if operand.aval.size == 1:
+                zero = self.builder.constant(0, INDEX)
+                return self.read(operand, (zero,) * len(operand.aval.shape), zero, mask)
             return self.read(operand, unravel(self.builder, position, operand.aval.shape), position, mask)
         return eqn.primitive.element(self.builder, number, index, read, avals, **eqn.params)  # type: ignore[attr-defined, no-any-return]
-
-    def _moves_nothing(self, eqn: JaxprEqn) -> bool:
-        """Whether a layout equation keeps every element at its row-major place (a reshape)."""
-        return "new_sizes" in eqn.params and len(eqn.invars) == 1
 
     def _both(self, a: Value | None, b: Value | None) -> Value | None:
         if a is None or b is None:
@@ -137,7 +136,7 @@ class Reader:
         return self.builder.and_(a, b)
 
 
-def needs_index(eqns: Sequence[JaxprEqn], makers: dict[Var, JaxprEqn], inside: set[int]) -> bool:
+def needs_index(eqns: Sequence[JaxprEqn], makers: dict[Var, JaxprEqn]) -> bool:
     """Whether computing ``eqns`` element by element needs the index itself and not only the row-major place."""
     pending, seen = list(eqns), set()
     while pending:
@@ -145,20 +144,16 @@ def needs_index(eqns: Sequence[JaxprEqn], makers: dict[Var, JaxprEqn], inside: s
         if id(eqn) in seen:
             continue
         seen.add(id(eqn))
-        family = eqn.primitive.family
-        out_shape = eqn.outvars[0].aval.shape
-        if family not in ("elementwise", "reduction"):
-            scalar = all(not a.aval.shape for a in eqn.invars) and eqn.invars and "new_sizes" not in eqn.params
-            if not (scalar and "shape" in eqn.params) and "new_sizes" not in eqn.params:
-                return True
+        elementwise = eqn.primitive.family in ("elementwise", "reduction")
+        if not elementwise and not eqn.primitive.keeps_place(*(a.aval for a in eqn.invars), **eqn.params):
+            return True
         for atom in eqn.invars:
             if isinstance(atom, Literal) or not atom.aval.shape:
                 continue
-            if family == "elementwise" and atom.aval.shape != out_shape:
+            if elementwise and atom.aval.shape != eqn.outvars[0].aval.shape and eqn.primitive.family == "elementwise":
                 return True
-            maker = makers.get(atom)
-            if maker is not None:
-                pending.append(maker)
+            if atom in makers:
+                pending.append(makers[atom])
     return False
 
 

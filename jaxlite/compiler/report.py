@@ -45,6 +45,7 @@ class PassRecord:
     seconds: float
     decisions: tuple[Decision, ...]
     equations: int
+    scope: str = ""  # the program, or the loop or branch whose body it ran over
 
 
 @final

@@ -13,6 +13,7 @@ from typing import Any, final
 
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.effects import NO_EFFECTS, Effects
+from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.source import UNKNOWN, SourceInfo
 
@@ -173,7 +174,7 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[tuple[str, ClosedJaxpr]]:
         if isinstance(value, ClosedJaxpr):
             yield name, value
         elif isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-            yield from ((f"{name}[{i}]", v) for i, v in enumerate(value))
+            yield from ((f"{name}[{i}]", v) for i, v in enumerate(value) if isinstance(v, ClosedJaxpr))
 
 
 def join_effects(eqns: Sequence[JaxprEqn]) -> Effects:

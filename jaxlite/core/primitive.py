@@ -102,6 +102,14 @@ class Primitive(ABC):
         """Operands and parameters as an equation holds them: where ``bind`` takes functions, jaxprs."""
         return operands, params
 
+    def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:
+        """Whether each element of the result is the operand's at the same row-major place, or its only one."""
+        return False
+
+    def repeats_along(self, **params: Any) -> tuple[int, ...] | None:
+        """For broadcasts, the axes of the result that the operand's are; else None."""
+        return None
+
     def inlined(self, **params: Any) -> Any:
         """For primitives that only apply a jaxpr to their operands, that jaxpr; else None."""
         return None

@@ -1,7 +1,8 @@
 """``jax.lax``: the primitives as functions, one dtype and shape in, no promotion."""
 
+from jaxlite.core.precision import Precision as Precision
 from jaxlite.lax import linalg as linalg
-from jaxlite.lax.contraction import Precision as Precision, dot as dot, dot_general as dot_general
+from jaxlite.lax.contraction import dot as dot, dot_general as dot_general
 from jaxlite.lax.control.associative import associative_scan as associative_scan
 from jaxlite.lax.control.barrier import optimization_barrier as optimization_barrier
 from jaxlite.lax.control.collectives import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import operator
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import check_placement
+from jaxlite.core.precision import check_precision
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, add, is_linear, zero_of
@@ -20,16 +20,6 @@ from jaxlite.lax.convert import operands_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.families.elementwise import check_accepts, check_same_dtypes
 from jaxlite.lax.layout.shaping import transpose
-
-
-@final
-class Precision(enum.Enum):
-    """How exactly products are computed.  On the CPU all are: in the operands' own precision."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
 
 Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -193,6 +183,7 @@ def dot_general(
     check_placement("dot_general", out_sharding=out_sharding)
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = tuple(tuple(tuple(operator.index(d) for d in axes) for axes in pair) for pair in ((xc, yc), (xb, yb)))
+    check_precision(precision)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
     x, y = operands_of(lhs, rhs)
     if preferred is not None and preferred == aval_of(x).dtype:

@@ -10,10 +10,10 @@ import numpy as np
 
 from jaxlite import random
 from jaxlite.core import dtypes
+from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.creation import full, ones as ones_of, zeros as zeros_of
-from jaxlite.core.device import check_placement
 
 
 class Initializer(Protocol):

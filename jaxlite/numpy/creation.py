@@ -13,6 +13,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import aval_of, check_dtype
 from jaxlite.core.device import check_placement
+from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_leaves
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of

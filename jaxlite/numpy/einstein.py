@@ -6,9 +6,10 @@ cheaper.  Each pair first sums the labels that only one side has, then contracts
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,20 +41,20 @@ def einsum(
     dtype, weak = common_type([aval_of(a) for a in arrays])
     terms = [_without_repeats(as_type(a, dtype, weak), names) for a, names in zip(arrays, labels, strict=True)]
     terms = _aligned(terms)
+    product = functools.partial(_dot_general, precision=precision)
     for i, j in _order(terms, result, optimize):
         right, left = terms.pop(max(i, j)), terms.pop(min(i, j))
         needed = {*result, *(name for _, names in terms for name in names)}
         last = not terms
         terms.append(
-            _contract(
-                left, right, needed, precision, preferred_element_type if last else None, result if last else None
-            )
+            _contract(left, right, needed, product, preferred_element_type if last else None, result if last else None)
         )
     array, names = _summed(terms[0], set(result))
     return lax.transpose(array, [names.index(name) for name in result])
 
 
 Term = tuple[Any, str]
+Product = Callable[..., Any]
 
 
 def _string_form(subscripts: Any, operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
@@ -189,7 +190,7 @@ def _summed(term: Term, needed: set[str]) -> Term:
     return lax.reduce_sum(array, axes), "".join(c for c in names if c in needed)
 
 
-def _contract(left: Term, right: Term, needed: set[str], precision: Any, preferred: Any, result: str | None) -> Term:
+def _contract(left: Term, right: Term, needed: set[str], product: Product, preferred: Any, result: str | None) -> Term:
     """The product of two terms, summed over the labels that nobody needs."""
     (x, xs), (y, ys) = _summed(left, needed | set(right[1])), _summed(right, needed | set(left[1]))
     shared = [c for c in xs if c in ys]
@@ -200,17 +201,17 @@ def _contract(left: Term, right: Term, needed: set[str], precision: Any, preferr
         if result == "".join(free_y + free_x) != "".join(free_x + free_y):
             x, xs, y, ys = y, ys, x, xs
     if not contracted and not preferred:
-        return _outer_product(x, xs, y, ys, batch)
+        return _outer_product(x, xs, y, ys)
     numbers = (
         (tuple(xs.index(c) for c in contracted), tuple(ys.index(c) for c in contracted)),
         (tuple(xs.index(c) for c in batch), tuple(ys.index(c) for c in batch)),
     )
-    out = lax.dot_general(x, y, numbers, precision, preferred)
+    out = product(x, y, numbers, preferred_element_type=preferred)
     names = batch + [c for c in xs if c not in shared] + [c for c in ys if c not in shared]
     return out, "".join(names)
 
 
-def _outer_product(x: Any, xs: str, y: Any, ys: str, batch: Sequence[str]) -> Term:
+def _outer_product(x: Any, xs: str, y: Any, ys: str) -> Term:
     """A product without a sum: both operands broadcast over all labels."""
     names = xs + "".join(c for c in ys if c not in xs)
     y_axes = [c for c in names if c in ys]

@@ -13,7 +13,7 @@ from jaxlite.core.avals import aval_of
 from jaxlite.core.primitive import Primitive, get
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import Binary, as_integers, quick
-from jaxlite.numpy.promotion import array_operand, constant_like, promoted
+from jaxlite.numpy.promotion import array_operand, constant_like, promoted, refuse_out
 
 Unary = Callable[[Any], Any]
 

@@ -17,6 +17,7 @@ from jaxlite.numpy.promotion import array_operand, common_type, result_shape, to
 from jaxlite.numpy.reductions import prod, sum_
 from jaxlite.numpy.triangles import diagonal
 from jaxlite.transforms.custom import custom_jvp
+from jaxlite.transforms.jit import jit
 
 
 def float_matrix(name: str, a: Any) -> Any:
@@ -57,8 +58,11 @@ def solve(a: Any, b: Any) -> Any:
             f"{given[1].shape}; a batch of vectors is b[..., None]."
         )
     x, y = same_batch("linalg.solve", x, y)
-    out = solve_matrices(x, y)
+    out = _solve(x, y)
     return lax.squeeze(out, (len(out.shape) - 1,)) if vector else out
+
+
+_solve = jit(solve_matrices)
 
 
 def same_batch(name: str, *values: Any) -> list[Any]:
@@ -76,7 +80,7 @@ def _repeated(x: Any, batch: tuple[int, ...]) -> Any:
 def inv(a: Any) -> Any:
     """The inverse of square matrices; infinities or NaN where there is none."""
     x = square_matrix("linalg.inv", a)
-    return solve_matrices(x, identity(x.shape, x.dtype))
+    return _solve(x, identity(x.shape, x.dtype))
 
 
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
@@ -161,9 +165,7 @@ def _det_by_rows(x: Any) -> Any:
         return entry(0, 0)
     if n == 2:
         return lax.sub(lax.mul(entry(0, 0), entry(1, 1)), lax.mul(entry(0, 1), entry(1, 0)))
-    plus, minus = (
-        [(entry(0, k), entry(1, (k + s) % 3), entry(2, (k + 2 * s) % 3)) for k in range(3)] for s in (1, 2)
-    )
+    plus, minus = ([(entry(0, k), entry(1, (k + s) % 3), entry(2, (k + 2 * s) % 3)) for k in range(3)] for s in (1, 2))
     total = None
     for terms, combine in ((plus, lax.add), (minus, lax.sub)):
         for p, q, r in terms:

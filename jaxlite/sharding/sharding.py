@@ -40,7 +40,7 @@ class SingleDeviceSharding(Sharding):
         return self == other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and other.device is self.device
+        return isinstance(other, SingleDeviceSharding) and bool(other.device is self.device)
 
     def __hash__(self) -> int:
         return hash(("single", self.device.id))

@@ -17,7 +17,7 @@ from jaxlite.transforms.arguments import check_callable, flat_function, flat_ope
 from jaxlite.transforms.symbolic_zeros import CustomVJPPrimal, SymbolicZero, as_symbolic
 
 
-def _bound(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def bound_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Positional arguments, keywords and defaults put in their places."""
     try:
         signature = inspect.signature(function)
@@ -95,7 +95,7 @@ class custom_jvp:
         if self.jvp is None:
             name = getattr(self.fun, "__name__", "function")
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
-        args = _bound(self.fun, args, kwargs)
+        args = bound_arguments(self.fun, args, kwargs)
         fixed, rest = _split(args, self.nondiff_argnums)
         leaves, in_tree = flat_operands(tuple(rest))
         out: list[PyTreeDef] = []
@@ -175,7 +175,7 @@ class custom_vjp:
         if self.fwd is None or self.bwd is None:
             name = getattr(self.fun, "__name__", "function")
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
-        args = _bound(self.fun, args, kwargs)
+        args = bound_arguments(self.fun, args, kwargs)
         fixed, rest = _split(args, self.nondiff_argnums)
         leaves, in_tree = flat_operands(tuple(rest))
         out: list[PyTreeDef] = []

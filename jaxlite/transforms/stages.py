@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from jaxlite.core.array import to_array
+from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.lax.convert import operand_of

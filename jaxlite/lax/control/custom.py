@@ -34,9 +34,7 @@ def callable_of(call: Flat | ClosedJaxpr) -> Flat:
     return call
 
 
-def _batched_flat(
-    function: Flat, axis: AxisData, dims: Sequence[int | None], out_dims: list[int | None] | None
-) -> Flat:
+def _batched_flat(function: Flat, axis: AxisData, dims: Sequence[int | None]) -> Flat:
     """``function`` over a batch, every result batched along its first axis; symbolic zeros stay symbolic."""
 
     def whole(*values: Any) -> list[Any]:
@@ -51,7 +49,7 @@ def _batched_flat(
     return whole
 
 
-class _CustomCall(HigherOrder):
+class CustomCall(HigherOrder):
     """Base: ``call`` is a flat function or its jaxpr, whose first ``num_consts`` operands are what it closes over."""
 
     def bind(self, *operands: Any, **params: Any) -> Any:
@@ -76,7 +74,7 @@ class _CustomCall(HigherOrder):
 
 
 @final
-class CustomJVPCall(_CustomCall):
+class CustomJVPCall(CustomCall):
     """``jvp(primals and tangents)`` gives results and tangents, flat; with ``symbolic_zeros`` it sees tangents that
     vanish as ``Zero``."""
 
@@ -96,17 +94,17 @@ class CustomJVPCall(_CustomCall):
         self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_consts"]
-        call = _batched_flat(callable_of(params["call"]), axis, dims, None)
+        call = _batched_flat(callable_of(params["call"]), axis, dims)
         # Tangents come batched first, as the rule's own batching instantiates them.
         t_dims = [None if d is None else d for d in dims[n:]]
-        jvp = _batched_flat(params["jvp"], axis, [*dims[n:], *t_dims], None)
+        jvp = _batched_flat(params["jvp"], axis, [*dims[n:], *t_dims])
         placed, consts = list(operands), n
         outs = self.bind(*placed, call=call, jvp=jvp, num_consts=consts, symbolic_zeros=params["symbolic_zeros"])
         return list(outs), [0] * len(outs)
 
 
 @final
-class CustomVJPCall(_CustomCall):
+class CustomVJPCall(CustomCall):
     """``fwd(perturbed, operands)`` gives residuals, results and ``bwd``; ``bwd(residuals, cotangents)`` gives the
     operands' cotangents, flat.  ``perturbed`` says which operands have tangents; with ``symbolic_zeros`` ``bwd`` sees
     cotangents that vanish as ``Zero``."""
@@ -135,7 +133,7 @@ class CustomVJPCall(_CustomCall):
         self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_consts"]
-        call = _batched_flat(callable_of(params["call"]), axis, dims, None)
+        call = _batched_flat(callable_of(params["call"]), axis, dims)
         own_dims, fwd = list(dims[n:]), params["fwd"]
 
         def whole_fwd(perturbed: Sequence[bool], *values: Any) -> tuple[list[Any], list[Any], Flat]:
@@ -146,11 +144,11 @@ class CustomVJPCall(_CustomCall):
                 made[:] = [len(residuals), bwd]
                 return [*residuals, *outs]
 
-            results = list(_batched_flat(flat, axis, own_dims, None)(*values))
+            results = list(_batched_flat(flat, axis, own_dims)(*values))
             count, bwd = made
 
             def whole_bwd(*values: Any) -> list[Any]:
-                pulled = list(_batched_flat(bwd, axis, [0] * len(values), None)(*values))
+                pulled = list(_batched_flat(bwd, axis, [0] * len(values))(*values))
                 return [_unbatched(p, d) for p, d in zip(pulled, own_dims, strict=True)]
 
             return results[:count], results[count:], whole_bwd
@@ -206,7 +204,7 @@ class CustomTangents(HigherOrder):
 
         def whole_bwd(*values: Any) -> list[Any]:
             where = [*own[:n], *([0] * count)]
-            pulled = list(_batched_flat(bwd, axis, where, None)(*values))
+            pulled = list(_batched_flat(bwd, axis, where)(*values))
             return [_unbatched(p, d) for p, d in zip(pulled, own[n:], strict=True)]
 
         avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["out_avals"])

@@ -54,6 +54,13 @@ class CustomLinearSolve(HigherOrder):
             start += length
         return parts, list(values[start:])
 
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if context.trace is None:
+            parts, b = self._parts(operands, params)
+            solve: ClosedJaxpr = params["jaxprs"][SOLVE]
+            return evaluate(solve.jaxpr, solve.consts, [*parts[SOLVE], *b])
+        return super().bind(*operands, **params)
+
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return tuple(params["jaxprs"][SOLVE].out_avals)
 
@@ -210,6 +217,12 @@ class CustomRoot(HigherOrder):
     def _parts(self, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
         n, m = params["const_lengths"]
         return list(values[:n]), list(values[n : n + m]), list(values[n + m :])
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if context.trace is None:
+            _, consts, guess = self._parts(operands, params)
+            return evaluate(params["solve"].jaxpr, params["solve"].consts, [*consts, *guess])
+        return super().bind(*operands, **params)
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return tuple(params["solve"].out_avals)

@@ -31,6 +31,12 @@ class BroadcastInDim(Layout):
         Sample(((),), {"shape": (2, 2), "broadcast_dimensions": (), "sharding": None}),
     )
 
+    def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:
+        return not avals[0].shape or avals[0].size == math.prod(params["shape"])
+
+    def repeats_along(self, **params: Any) -> tuple[int, ...] | None:
+        return tuple(params["broadcast_dimensions"])
+
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
         shape, dims = params["shape"], params["broadcast_dimensions"]
@@ -131,6 +137,9 @@ class Reshape(Layout):
         Sample(((1, 4),), {"new_sizes": (4,), "dimensions": None, "sharding": None}),
     )
 
+    def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:
+        return True
+
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
         if math.prod(params["new_sizes"]) != aval.size:
@@ -213,6 +222,9 @@ class Squeeze(Layout):
 
     name = "squeeze"
     samples = (Sample(((3, 1),), {"dimensions": (1,)}), Sample(((1, 4, 1),), {"dimensions": (0, 2)}))
+
+    def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:
+        return True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
