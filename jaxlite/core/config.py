@@ -12,6 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
+from jaxlite.core.device import CPU
+from jaxlite.core.precision import DEFAULT_PRECISIONS
+
 _counting = threading.Lock()
 
 
@@ -78,6 +81,13 @@ def _integer(name: str, value: Any) -> int | None:
         raise ValueError(f"{name} takes a whole number, not {value!r}.") from None
 
 
+def _count(name: str, value: Any) -> int | None:
+    number = _integer(name, value)
+    if number is not None and number < 1:
+        raise ValueError(f"{name} takes a whole number from 1, not {value!r}.")
+    return number
+
+
 def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
     def parse(name: str, value: Any) -> Any:
         if value not in choices:
@@ -88,7 +98,16 @@ def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
     return parse
 
 
-def _anything(name: str, value: Any) -> Any:
+def _platforms(name: str, value: Any) -> Any:
+    """Platforms in the order of preference: the CPU must be among them."""
+    if value and (not isinstance(value, str) or "cpu" not in value.split(",")):
+        raise ValueError(f"{name}={value!r}: jaxlite runs on 'cpu'; write 'cpu', a list with it, or None.")
+    return value
+
+
+def _device(name: str, value: Any) -> Any:
+    if value not in (None, "cpu", CPU):
+        raise ValueError(f"{name}={value!r}: all arrays lie on the one CPU; give jax.devices()[0], 'cpu' or None.")
     return value
 
 
@@ -115,14 +134,14 @@ numpy_dtype_promotion = _flag(
 numpy_rank_promotion = _flag(
     "jax_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"), "Whether ranks promote."
 )
-default_matmul_precision = _flag("jax_default_matmul_precision", None, _anything, "Matrix products.")
+default_matmul_precision = _flag("jax_default_matmul_precision", None, _choice(None, *DEFAULT_PRECISIONS), "Exactness of matrix products.")
 threefry_partitionable = _flag("jax_threefry_partitionable", True, _boolean, "Shardable random bits.")
 default_prng_impl = _flag(
     "jax_default_prng_impl", "threefry2x32", _choice("threefry2x32"), "The generator of new keys."
 )
-default_device = _flag("jax_default_device", None, _anything, "Where new arrays are put.")
-platforms = _flag("jax_platforms", None, _anything, "Platforms to look for, comma separated.")
-num_cpu_devices = _flag("jax_num_cpu_devices", None, _integer, "How many virtual CPU devices there are.")
+default_device = _flag("jax_default_device", None, _device, "Where new arrays are put.")
+platforms = _flag("jax_platforms", None, _platforms, "Platforms to look for, comma separated.")
+num_cpu_devices = _flag("jax_num_cpu_devices", None, _count, "How many virtual CPU devices there are.")
 traceback_filtering = _flag(
     "jax_traceback_filtering",
     "auto",
@@ -130,7 +149,7 @@ traceback_filtering = _flag(
     "What to do with frames of the library.",
 )
 contract_fma = _flag("jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add.")
-num_threads = _flag("jaxlite_num_threads", None, _integer, "Size of the thread pool.")
+num_threads = _flag("jaxlite_num_threads", None, _count, "Threads of the pool, read when it starts.")
 
 
 # What a traced program depends on besides its arguments: part of the key under which it is kept.

@@ -31,7 +31,8 @@ def checkpoint(
 ) -> Any:
     """``fun``, of which the backward pass saves nothing but what ``policy`` says, and computes the rest again.
 
-    >>> grad(checkpoint(lambda x: x ** 3))(2.0)
+    >>> import jaxlite as jax
+    >>> jax.grad(checkpoint(lambda x: x ** 3))(2.0)
     Array(12., dtype=float32, weak_type=True)
     """
     refuse("checkpoint", "concrete", concrete, False, "what is saved is decided by policy")

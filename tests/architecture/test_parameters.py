@@ -26,7 +26,6 @@ UNREAD = {
     "triangular_solve.conjugate_a": "there are no complex types",
     "zeros.key": "initializers have one signature",
     "ones.key": "initializers have one signature",
-    "_anything.name": "checks of flags have one signature",
     "_sequence_keys.tree": "functions that name the children of a node have one signature",
     "_sequence_keys.data": "functions that name the children of a node have one signature",
     "_dict_keys.tree": "functions that name the children of a node have one signature",

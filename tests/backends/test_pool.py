@@ -18,6 +18,7 @@ from jaxlite.backends.cpu import pool_code
 from jaxlite.backends.cpu.engine import CodeError, compile_text
 from jaxlite.backends.cpu.objects import undefined_symbols
 from jaxlite.backends.cpu.pool import Pool, pool, thread_count
+from jaxlite.core.config import config
 
 # adds 1 to x[lo:hi]
 INCREMENT = """
@@ -141,14 +142,34 @@ def test_exit_with_workers_is_clean():
     assert (done.stdout, done.stderr) == ("ok\n", "")
 
 
-def test_thread_count(monkeypatch):
-    monkeypatch.setenv("JAXLITE_NUM_THREADS", "3")
-    assert thread_count() == 3
-    monkeypatch.setenv("JAXLITE_NUM_THREADS", "many")
-    with pytest.raises(ValueError, match="'many'; expected a whole number"):
-        thread_count()
-    monkeypatch.delenv("JAXLITE_NUM_THREADS")
-    assert thread_count() >= 1
+def test_the_flag_sets_the_number_of_threads():
+    before = config.jaxlite_num_threads
+    try:
+        config.update("jaxlite_num_threads", 3)
+        assert thread_count() == 3
+        config.update("jaxlite_num_threads", None)
+        assert thread_count() >= 1
+    finally:
+        config.update("jaxlite_num_threads", before)
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1"])
+def test_numbers_of_threads_that_there_are_not(text):
+    with pytest.raises(ValueError, match=f"jaxlite_num_threads takes a whole number.*{text}"):
+        config.update("jaxlite_num_threads", text)
+
+
+@pytest.mark.parametrize(
+    ("setting", "update", "expected"),
+    [("3", "", 3), ("3", "jaxlite.config.update('jaxlite_num_threads', 2)", 2)],
+)
+def test_the_pool_starts_with_as_many_as_the_flag_says(setting, update, expected):
+    lines = ["import jaxlite", update, "from jaxlite.backends.cpu.pool import pool", "pool().start()"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join([*lines, "print(pool().participants)"])],
+        capture_output=True, text=True, timeout=60, env={**os.environ, "JAXLITE_NUM_THREADS": setting},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
 def test_undefined_symbol_is_an_error():

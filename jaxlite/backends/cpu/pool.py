@@ -2,8 +2,8 @@
 
 The workers are Python threads that sit in native code (`pool_code.py`), off the interpreter lock;
 no OpenMP, nothing to build. `start()` is called when a program that splits work is compiled or
-first run after a fork. There are as many threads, the caller included, as `JAXLITE_NUM_THREADS`
-says, else as there are CPUs this process may use. A fork leaves the child without workers: it
+first run after a fork. There are as many threads, the caller included, as the flag
+`jaxlite_num_threads` says when they start, else as there are CPUs this process may use. A fork leaves the child without workers: it
 starts its own when it needs them. At exit the workers are stopped before the interpreter goes.
 """
 
@@ -18,6 +18,7 @@ from typing import final
 
 from jaxlite.backends.cpu import pool_code
 from jaxlite.backends.cpu.engine import QUICK, MachineCode, compile_text, function_address
+from jaxlite.core import config
 
 
 @final
@@ -84,12 +85,9 @@ class Pool:
 
 
 def thread_count() -> int:
-    """How many threads to use: `JAXLITE_NUM_THREADS`, else the CPUs this process may run on."""
-    setting = os.environ.get("JAXLITE_NUM_THREADS", "")
-    if setting:
-        if not setting.isdecimal() or int(setting) < 1:
-            raise ValueError(f"JAXLITE_NUM_THREADS is {setting!r}; expected a whole number from 1, such as 4")
-        return int(setting)
+    """How many threads to use: the flag `jaxlite_num_threads`, else the CPUs this process may run on."""
+    if config.num_threads.value is not None:
+        return int(config.num_threads.value)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -73,6 +73,8 @@ def grown(x: Any, rows: int, columns: int) -> Any:
 
 def rows_taken(x: Any, order: Any) -> Any:
     """Row ``order[i]`` of each matrix as its row ``i``; ``order`` has the batch axes of ``x``."""
+    if not aval_of(x).size:
+        return x
     indices, params = row_gather(x, order)
     return gather_p.bind(x, indices, **params)
 

@@ -26,6 +26,8 @@ def lu_solve(both: Any, order: Any, b: Any, trans: int = 0) -> Any:
 
 def rows_put(x: Any, order: Any) -> Any:
     """Row ``i`` of each matrix as row ``order[i]``: undoes, and is the transpose of, ``rows_taken``."""
+    if not aval_of(x).size:
+        return x
     indices, params = row_gather(x, order)
     result, _ = gather_p.transpose([x], LinearOperand(aval_of(x)), indices, **params)
     return result
