@@ -9,12 +9,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, final
 
+from jaxlite.compiler.plan import HostCall, Plan, all_steps, block_work
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.source import SourceInfo
 
 if TYPE_CHECKING:
     from jaxlite.compiler.groups import Group
-    from jaxlite.compiler.plan import Plan
 
 
 @final
@@ -94,10 +94,22 @@ class CompileReport:
         return self.machine()
 
     @property
+    def operations(self) -> int:
+        """Scalar operations of one call, predicted."""
+        return block_work(self.plan.steps)
+
+    @property
+    def bytes_accessed(self) -> int:
+        """Bytes that the kernels of one call read and write, predicted."""
+        return sum(k.reads_bytes + k.writes_bytes for k in self.kernels)
+
+    def bytes_of(self, kind: str) -> int:
+        """Bytes of the plan's storages of a kind: "argument", "result" or "constant"."""
+        return sum(s.nbytes for s in self.plan.storages if s.kind == kind)
+
+    @property
     def host_calls(self) -> list[str]:
         """Names of the steps that call back into Python."""
-        from jaxlite.compiler.plan import HostCall, all_steps
-
         return [s.name for s in all_steps(self.plan.steps) if isinstance(s, HostCall)]
 
     def text(self) -> str:

@@ -137,7 +137,13 @@ class Array:
                 "jax.random.key_data(arr) if you wish to extract the underlying integer array."
             )
         view = self.elements
-        if copy or (dtype is not None and np.dtype(dtype) != view.dtype):
+        other_type = dtype is not None and np.dtype(dtype) != view.dtype
+        if other_type and copy is False:
+            raise ValueError(
+                f"An array of {view.dtype} becomes one of {np.dtype(dtype)} only by copying, and copy=False was given: "
+                "use np.asarray(x, dtype)."
+            )
+        if copy or other_type:
             return np.array(view, dtype=dtype)
         view = view.view()
         view.flags.writeable = False

@@ -134,7 +134,9 @@ numpy_dtype_promotion = _flag(
 numpy_rank_promotion = _flag(
     "jax_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"), "Whether ranks promote."
 )
-default_matmul_precision = _flag("jax_default_matmul_precision", None, _choice(None, *DEFAULT_PRECISIONS), "Exactness of matrix products.")
+default_matmul_precision = _flag(
+    "jax_default_matmul_precision", None, _choice(None, *DEFAULT_PRECISIONS), "How exact matrix products are."
+)
 threefry_partitionable = _flag("jax_threefry_partitionable", True, _boolean, "Shardable random bits.")
 default_prng_impl = _flag(
     "jax_default_prng_impl", "threefry2x32", _choice("threefry2x32"), "The generator of new keys."

@@ -55,11 +55,7 @@ class prng_key(np.generic):
     """The kind of dtypes of random keys."""
 
 
-@final
-class Float0:
-    """The dtype of tangents of integers and bools: it carries no information."""
-
-
+# The dtype of tangents of integers and bools: it carries no information.
 float0 = np.dtype([("float0", np.void, 0)])
 
 _SHORT = {

@@ -28,7 +28,7 @@ class Sample:
     """One call that the conformance test makes: shapes of the operands, parameters, and how to draw values.
 
     ``low`` and ``high`` bound the values drawn; ``dtypes`` fixes the operands' dtypes where the primitive's own
-    list does not say it all; ``tolerance`` is in ulps of the result's dtype.
+    list does not say it all.
     """
 
     shapes: tuple[tuple[int, ...], ...]

@@ -145,7 +145,7 @@ class Tracer:
             "a NumPy array",
             "Use the function of jax.numpy of the same name, or jax.pure_callback to call NumPy from traced code.",
         )
-        return value.__array__(dtype)
+        return value.__array__(dtype, copy)
 
     def item(self) -> Any:
         """The one element as a Python number; only where the value is known."""
@@ -187,8 +187,3 @@ def escaped_message(tracer: Tracer) -> str:
         "transformed function instead of "
         "keeping it in a global, an attribute, a list or a closure."
     )
-
-
-@final
-class Leak(Exception):
-    """Raised inside checks for leaks; users see ``UnexpectedTracerError``."""

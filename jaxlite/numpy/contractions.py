@@ -11,11 +11,9 @@ from typing import Any
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
 from jaxlite.core.device import check_placement
-from jaxlite.core.primitive import get
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.promotion import array_operand, as_type, axis_of, common_type, expand_to, refuse_out, result_shape
 
-_dot_general_p = get("dot_general")
 _MATRICES = (((1,), (0,)), ((), ()))
 
 

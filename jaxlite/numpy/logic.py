@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from jaxlite.core.primitive import Primitive, get
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import Binary, as_integers, quick
 from jaxlite.numpy.promotion import array_operand, constant_like, promoted, refuse_out
-
-Unary = Callable[[Any], Any]
 
 
 def _compare(name: str, primitive: Primitive, text: str) -> Binary:

@@ -37,7 +37,7 @@ class SingleDeviceSharding(Sharding):
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether ``other`` puts an array of ``ndim`` axes in the same way."""
-        return self == other
+        return bool(self == other)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SingleDeviceSharding) and bool(other.device is self.device)

@@ -15,6 +15,7 @@ from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.pytree import tree_flatten, tree_map, tree_structure
 from jaxlite.core.trace import Tracer
+from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters import jvp as forward, linearize as linear
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, has_tangent, instantiate, zero_of
@@ -49,6 +50,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
+    @boundary
     @functools.wraps(fun, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
@@ -72,6 +74,7 @@ def value_and_grad(
             "grad: holomorphic and reduce_axes need complex numbers and sharding, which jaxlite does not have yet."
         )
 
+    @boundary
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         numbers = as_argnums(argnums, len(args), "grad")
@@ -169,6 +172,7 @@ def _no_cotangent(aval: ShapedArray) -> Any:
     return np.zeros(aval.shape, dtypes.float0)
 
 
+@boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """Value at ``primals`` and the function that takes cotangents of the value to those of the primals.
 
@@ -230,6 +234,7 @@ def _with_dtype(value: Any, dtype: Any) -> Any:
     return value if aval_of(value).dtype == dtype else convert(value, dtype)
 
 
+@boundary
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Value at ``primals`` and its directional derivative along ``tangents``.
 
@@ -259,6 +264,7 @@ def _tangent_of(value: Any, tangent: Any) -> Any:
     return tangent
 
 
+@boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Value at ``primals`` and the linear function of tangents that approximates ``fun`` there; what it needs is
     computed once."""
@@ -322,6 +328,7 @@ def jacfwd(
     than outputs."""
     check_callable(fun, "jacfwd")
 
+    @boundary
     @functools.wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         numbers = as_argnums(argnums, len(args), "jacfwd")
@@ -364,6 +371,7 @@ def jacrev(
     inputs."""
     check_callable(fun, "jacrev")
 
+    @boundary
     @functools.wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         numbers = as_argnums(argnums, len(args), "jacrev")

@@ -12,6 +12,7 @@ from jaxlite.core.context import context
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import broadcast_prefix, tree_leaves
+from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import batch, place_axis
 from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function, flat_operands
 
@@ -47,6 +48,7 @@ def vmap(
             f"leaves, but got {out_axes}."
         )
 
+    @boundary
     @functools.wraps(fun, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

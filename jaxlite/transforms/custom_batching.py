@@ -8,6 +8,8 @@ from typing import Any, final
 
 from jaxlite.core.avals import aval_of
 from jaxlite.core.pytree import PyTreeDef, tree_flatten, tree_map
+from jaxlite.interpreters.batch import one_example
+from jaxlite.interpreters.stage import stage
 from jaxlite.lax.control.custom_vmap import custom_vmap_call_p
 from jaxlite.lax.control.mapping import map as map_sequentially
 from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands
@@ -49,12 +51,18 @@ class custom_vmap:
         leaves, in_tree = flat_operands(tuple(bound_arguments(self.fun, args, kwargs)))
         out: list[PyTreeDef] = []
         call = flat_function(self.fun, in_tree, out)
-        rule = functools.partial(self._flat_rule, in_tree, out)
+        rule = functools.partial(self._flat_rule, in_tree, call, out)
         results = custom_vmap_call_p.bind(*leaves, call=call, rule=rule, num_consts=0)
         return out[0].unflatten(results)
 
     def _flat_rule(
-        self, in_tree: PyTreeDef, out: list[PyTreeDef], size: int, batched: Sequence[bool], *values: Any
+        self,
+        in_tree: PyTreeDef,
+        call: Callable[..., list[Any]],
+        out: list[PyTreeDef],
+        size: int,
+        batched: Sequence[bool],
+        *values: Any,
     ) -> tuple[list[Any], list[bool]]:
         assert self.vmap_rule is not None
         name = getattr(self.vmap_rule, "__name__", "the vmap rule")
@@ -66,7 +74,9 @@ class custom_vmap:
             )
         results, tree = flat_operands(pair[0], "result of the vmap rule")
         which, flag_tree = tree_flatten(pair[1])
-        if out and tree != out[0]:
+        if not out:  # the function itself has not run: its trace says what its result is like
+            stage(call, [one_example(aval_of(v), 0 if b else None) for v, b in zip(values, batched, strict=True)])
+        if tree != out[0]:
             raise ValueError(
                 f"structure of output returned by custom vmap rule {name} {tree} is not that of the "
                 f"function's own, {out[0]}."

@@ -10,6 +10,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_flatten
+from jaxlite.core.tracebacks import boundary
 from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.arguments import check_callable, debug_info_of
@@ -107,6 +108,7 @@ def make_jaxpr(
     refuse("make_jaxpr", "abstracted_axes", abstracted_axes, None, "shapes are fixed while tracing")
     check_callable(fun, "make_jaxpr")
 
+    @boundary
     @functools.wraps(fun, updated=())
     def trace(*args: Any, **kwargs: Any) -> Any:
         given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)

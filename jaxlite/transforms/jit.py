@@ -21,6 +21,7 @@ from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.core.trace import Tracer
+from jaxlite.core.tracebacks import shorten
 from jaxlite.interpreters.stage import closed_over_nothing, refuse_escaped
 from jaxlite.lax.control.call import jit_p
 from jaxlite.lax.control.trace_functions import traced
@@ -129,6 +130,14 @@ class JitFunction:
         return f"<jitted {self.fun!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return self._call(args, kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
         if self._plain:

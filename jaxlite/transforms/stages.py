@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, final
 
 from jaxlite.core.array import to_array
@@ -10,6 +11,22 @@ from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class MemoryAnalysis:
+    """Bytes of arguments, of results, and of the workspace that temporaries share."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    alias_size_in_bytes: int = 0
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        """All of it at once."""
+        return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
 
 
 @final
@@ -81,6 +98,16 @@ class Compiled:
     def report(self) -> Any:
         """How the program was compiled: every pass, decision and kernel."""
         return self._executable.report
+
+    def cost_analysis(self) -> dict[str, float]:
+        """What one call costs, predicted: scalar operations, and bytes that kernels read and write."""
+        report = self._executable.report
+        return {"flops": float(report.operations), "bytes accessed": float(report.bytes_accessed)}
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """What one call holds in memory, by kind; planned, not measured."""
+        report = self._executable.report
+        return MemoryAnalysis(report.bytes_of("argument"), report.bytes_of("result"), report.plan.workspace_bytes)
 
     def as_text(self) -> str:
         """The generated code."""

@@ -20,7 +20,8 @@ MODULES = [
 def test_examples(name):
     module = importlib.import_module(name)
     found = [test for test in doctest.DocTestFinder(exclude_empty=True).find(module) if test.examples]
-    written = sum(line.lstrip().startswith(">>> ") for line in Path(str(module.__file__)).read_text("utf-8").splitlines())
+    text = Path(str(module.__file__)).read_text("utf-8")
+    written = sum(line.lstrip().startswith(">>> ") for line in text.splitlines())
     assert sum(len(test.examples) for test in found) == written, f"doctest does not see all examples of {name}"
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     report: list[str] = []

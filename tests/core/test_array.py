@@ -57,6 +57,16 @@ def test_pickle_and_deepcopy() -> None:
         assert repr(again) == repr(x)
 
 
+def test_numpy_copies_only_where_it_may() -> None:
+    x = to_array(np.float32([1, 2]))
+    assert np.asarray(x, copy=False).dtype == np.float32
+    with pytest.raises(ValueError, match="only by copying"):
+        np.asarray(x, np.float64, copy=False)
+    copied = np.asarray(x, copy=True)
+    copied[0] = 9
+    assert float(x[0]) == 1
+
+
 def test_truth_and_scalars() -> None:
     assert bool(to_array(np.array([1]))) and int(to_array(7)) == 7 and [1, 2, 3][to_array(1)] == 2
     with pytest.raises(ValueError, match="ambiguous"):

@@ -8,6 +8,13 @@ import pytest
 
 import jaxlite as jax
 import jaxlite.numpy as jnp
+from jaxlite import lax
+from jaxlite.custom_derivatives import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
 
 
 @jax.custom_jvp
@@ -57,8 +64,6 @@ def test_custom_vjp(wrap: str) -> None:
 
 
 def test_inside_scan() -> None:
-    from jaxlite import lax
-
     f = lambda x: lax.scan(lambda c, _: (squared(c), None), x, None, length=2)[0]
     assert float(jax.jit(jax.grad(f))(2.0)) == (10 * 4.0) * (10 * 2.0)
     g = lambda x: lax.scan(lambda c, _: (clipped(c, 0.5) * 2.0, None), x, None, length=2)[0]
@@ -141,3 +146,86 @@ def test_rules_that_give_the_wrong_thing() -> None:
     g.defvjp(lambda x, y: (x, None), lambda _, ct: (ct,))
     with pytest.raises(TypeError, match="one cotangent for each of 2 arguments"):
         jax.grad(g)(1.0, 2.0)
+
+
+SEEN: list[Any] = []
+
+
+@jax.custom_vjp
+def with_zeros(x: Any, y: Any) -> Any:
+    return x * y, x + y
+
+
+def _forward(x: Any, y: Any) -> Any:
+    SEEN.append((x.perturbed, y.perturbed))
+    # Residuals may differ with what is perturbed.
+    return with_zeros(x.value, y.value), (x.value, y.value) if y.perturbed else [y.value]
+
+
+def _backward(residuals: Any, cotangents: Any) -> Any:
+    SEEN.append(tuple(type(c) is SymbolicZero for c in cotangents))
+    first, second = (0.0 if type(c) is SymbolicZero else c for c in cotangents)
+    if isinstance(residuals, list):
+        return first * residuals[0] + second, None
+    x, y = residuals
+    return first * y + second, first * x + second
+
+
+with_zeros.defvjp(_forward, _backward, symbolic_zeros=True)
+
+
+@jax.custom_jvp
+def product(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def _product_jvp(primals: Any, tangents: Any) -> Any:
+    SEEN.append(tuple(type(t) is SymbolicZero for t in tangents))
+    (x, y), (t, u) = primals, tangents
+    parts = [] if type(t) is SymbolicZero else [t * y]
+    parts += [] if type(u) is SymbolicZero else [u * x]
+    return product(x, y), sum(parts)
+
+
+product.defjvp(_product_jvp, symbolic_zeros=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen() -> None:
+    SEEN.clear()
+
+
+def test_symbolic_zeros_of_custom_vjp() -> None:
+    assert float(jax.grad(lambda x: with_zeros(x, 3.0)[0])(2.0)) == 3.0
+    assert float(jax.jit(jax.grad(lambda x: with_zeros(x, x)[1]))(2.0)) == 2.0
+    assert SEEN == [(True, False), (False, True), (True, True), (True, False)]
+    SEEN.clear()
+    assert jax.vmap(jax.grad(lambda x, y: with_zeros(x, y)[0]), (0, None))(jnp.arange(3.0), 4.0).tolist() == [4.0] * 3
+    assert float(jax.grad(lambda x: jax.vmap(with_zeros, (None, 0))(x, jnp.arange(3.0))[0].sum())(2.0)) == 3.0
+    assert SEEN == [(True, False), (False, True)] * 2
+
+
+def test_symbolic_zeros_of_custom_jvp() -> None:
+    assert float(jax.grad(product)(2.0, 3.0)) == 3.0
+    assert jax.jit(jax.vmap(jax.grad(product, 1), (0, None)))(jnp.arange(3.0), 3.0).tolist() == [0.0, 1.0, 2.0]
+    assert float(jax.grad(lambda x: jax.vmap(product, (None, 0))(x, jnp.arange(3.0)).sum())(3.0)) == 3.0
+    assert SEEN == [(False, True), (True, False), (False, True)]
+
+
+def test_symbolic_zeros_in_a_scan() -> None:
+    steps = jnp.arange(1.0, 4.0)
+    assert float(jax.grad(lambda x: lax.scan(lambda c, u: (product(c, u), None), x, steps)[0])(2.0)) == 6.0
+    assert set(SEEN) == {(False, True)}
+    SEEN.clear()
+    swap = lambda c, _: ((with_zeros(*c)[1], c[0]), None)  # the second part of the carry has a tangent from step two
+    assert float(jax.grad(lambda x: lax.scan(swap, (x, 1.0), None, length=2)[0][0])(1.0)) == 2.0
+
+
+def test_values_of_symbolic_trees() -> None:
+    tree = {"a": CustomVJPPrimal(1.0, True)}
+    assert custom_vjp_primal_tree_values(tree) == {"a": 1.0}
+    with pytest.raises(TypeError, match="CustomVJPPrimal, got float"):
+        custom_vjp_primal_tree_values([1.0])
+    zero = zero_from_primal(jnp.ones(3), symbolic_zeros=True)
+    assert type(zero) is SymbolicZero and zero.shape == (3,) and zero.dtype == jnp.float32 and zero.ndim == 1
+    assert zero_from_primal(jnp.ones(2)).tolist() == [0.0, 0.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import traceback
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ def test_stages() -> None:
     compiled = lowered.compile()
     assert float(compiled(jnp.ones(3))) == 6.0
     assert "define" in compiled.as_text() and compiled.report.kernels
+    assert compiled.cost_analysis()["bytes accessed"] == 16 and compiled.memory_analysis().argument_size_in_bytes == 12
     with pytest.raises(TypeError, match=r"float32\[4\], compiled for float32\[3\]"):
         compiled(jnp.ones(4))
     assert f.eval_shape(jnp.ones(3)).dtype == np.float32
@@ -124,6 +126,24 @@ def test_source_lines_and_transformations_are_kept() -> None:
     assert {e.source.line for e in closed.eqns} == {line}
     assert any("transpose" in e.source.transformations for e in closed.eqns)
     assert f"test_jit.py:{line} (f)" in closed.pretty_print(source_info=True)
+
+
+def test_tracebacks_are_the_users() -> None:
+    def inner(x: Any) -> Any:
+        raise KeyError("mine")
+
+    calls = [
+        lambda: jax.jit(inner)(1.0),
+        lambda: jax.grad(inner)(1.0),
+        lambda: jax.vmap(inner)(jnp.ones(2)),
+        lambda: jax.jit(jax.grad(lambda x: jax.lax.scan(lambda c, _: (inner(c), None), x, None, length=2)[0]))(1.0),
+        lambda: jax.grad(inner)("text"),
+    ]
+    for call in calls:
+        with pytest.raises((KeyError, TypeError)) as error:
+            call()
+        frames = traceback.extract_tb(error.value.__traceback__)
+        assert sum("jaxlite" in f.filename and "tests" not in f.filename for f in frames) <= 1
 
 
 def leak() -> Any:

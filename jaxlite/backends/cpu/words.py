@@ -18,8 +18,6 @@ Scalar: TypeAlias = bool | int | float | np.generic
 
 F32: DType = np.dtype(np.float32)
 F64: DType = np.dtype(np.float64)
-I8: DType = np.dtype(np.int8)
-I16: DType = np.dtype(np.int16)
 I32: DType = np.dtype(np.int32)
 I64: DType = np.dtype(np.int64)
 U8: DType = np.dtype(np.uint8)

@@ -7,7 +7,7 @@ each runs once per execution, and ordered ones in the order of the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -22,8 +22,6 @@ from jaxlite.interpreters.batch import broadcast_axis, move_axis, place_axis
 from jaxlite.interpreters.zeros import Zero
 from jaxlite.lax.layout.shaping import expand_dims
 from jaxlite.lax.layout.slicing import index_in_dim
-
-FlatFunction = Callable[..., Sequence[Any]]
 
 
 def as_array(value: np.ndarray[Any, Any], aval: ShapedArray) -> Array:

@@ -12,6 +12,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.trace import Tracer
+from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.stage import stage
 from jaxlite.interpreters.zeros import Zero, is_linear, zeros
 from jaxlite.lax.control.trace_functions import closed_branches, describe_mismatch
@@ -138,6 +139,7 @@ def _from_all_residuals(closed: ClosedJaxpr, number: int, avals: Sequence[Sequen
 cond_p = Cond()
 
 
+@boundary
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None) -> Any:
     """``branches[index](*operands)``, the index clamped into bounds; all branches give one type."""
     if not all(callable(b) for b in branches):
@@ -156,6 +158,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     return _branch("switch", which, branches, operands)
 
 
+@boundary
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],

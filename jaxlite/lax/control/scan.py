@@ -15,6 +15,7 @@ from jaxlite.core.dtypes import physical
 from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
+from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.transpose import backward_pass
@@ -229,6 +230,7 @@ def _interleaved(values: Sequence[Any], sizes: Sequence[int], order: Sequence[in
 scan_p = Scan()
 
 
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

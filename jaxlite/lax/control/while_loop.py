@@ -14,6 +14,7 @@ from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.core.source import current
 from jaxlite.core.trace import Tracer
+from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import instantiate
 from jaxlite.lax.control.trace_functions import debug_info, traced
@@ -231,6 +232,7 @@ def _strengthened(value: Any, before: ShapedArray, after: ShapedArray) -> Any:
     return convert(value, dtype, weak)
 
 
+@boundary
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """``body_fun`` applied to ``init_val`` again and again while ``cond_fun`` holds; types stay what they are.
 
@@ -277,6 +279,7 @@ def _while_in_python(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], A
     return value
 
 
+@boundary
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:

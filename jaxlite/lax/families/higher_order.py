@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jaxlite.core.array import numpy_of
-from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.avals import ShapedArray
 from jaxlite.core.effects import NO_EFFECTS, Effects
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate, subjaxprs
 from jaxlite.core.primitive import AxisData, Primitive
@@ -115,8 +115,3 @@ def batch_first(operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any
 def batch_where(operands: Sequence[Any], dims: Sequence[int | None], mask: Sequence[bool], size: int) -> list[Any]:
     """Operands with batch axes first where ``mask`` holds (made by repetition if need be)."""
     return [place_axis(o, d, size, 0) if m else o for o, d, m in zip(operands, dims, mask, strict=True)]
-
-
-def avals_of(values: Sequence[Any]) -> list[ShapedArray]:
-    """The types of the values."""
-    return [aval_of(v) for v in values]
