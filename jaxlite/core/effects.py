@@ -13,10 +13,11 @@ from typing import final
 @final
 @dataclasses.dataclass(frozen=True, order=True)
 class Effect:
-    """A kind of side effect: its name, and whether its uses keep their order."""
+    """A kind of side effect: its name, whether its uses keep their order, and why it is not compiled, if it is not."""
 
     name: str
     ordered: bool = False
+    refusal: str = ""
 
     def __str__(self) -> str:
         return self.name

@@ -1,3 +1,4 @@
 """``jax.experimental``: what JAX keeps there under the same names."""
 
+from jaxlite.experimental import checkify as checkify
 from jaxlite.transforms.callback import io_callback as io_callback

@@ -104,6 +104,9 @@ class Traced:
             with self._lock:
                 if self._executable is None:
                     refuse_escaped(self.consts)
+                    for effect in self.closed.effects:
+                        if effect.refusal:
+                            raise ValueError(effect.refusal)
                     if config.log_compiles.value:
                         types = [a.short() for a in self.closed.in_avals]
                         logger.warning("Compiling %s with types %s", self.name, types)

@@ -88,7 +88,9 @@ def test_an_exception_arrives_as_itself_with_its_traceback() -> None:
 def test_a_callback_may_run_programs_itself() -> None:
     inner = jax.jit(lambda x: (jnp.sin(x) ** 2).sum())
     f = jax.jit(lambda x: jax.pure_callback(lambda a: np.float32(inner(a)), F32, x))
-    np.testing.assert_allclose(f(jnp.ones(1000)), 1000 * np.sin(1.0) ** 2, rtol=1e-5)
+    # 1000 equal terms added in at least 4 lanes: 250 roundings of half an ulp; a sine of 2 ulps, squared: 5 more.
+    rtol = 130 * float(np.finfo(np.float32).eps)
+    np.testing.assert_allclose(f(jnp.ones(1000)), 1000 * np.sin(1.0) ** 2, rtol=rtol)
 
 
 REFUSED = [

@@ -53,12 +53,13 @@ COLLECTIVES = {
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit inside"])
 def test_collectives(name: str, wrap: Any) -> None:
     f, wanted = COLLECTIVES[name]
-    np.testing.assert_allclose(jax.vmap(wrap(f), axis_name="i")(jnp.asarray(A)), wanted(A), rtol=3e-7)
+    # Sums of small whole numbers are exact, and their third is rounded once here as in NumPy.
+    np.testing.assert_array_equal(jax.vmap(wrap(f), axis_name="i")(jnp.asarray(A)), wanted(A))
 
 
 def test_collectives_differentiate() -> None:
     f = lambda x: jax.vmap(lambda r: (r * lax.psum(r, "i")).sum(), axis_name="i")(x).sum()
-    np.testing.assert_allclose(jax.grad(f)(jnp.asarray(A)), np.tile(2 * A.sum(0), (3, 1)), rtol=3e-7)
+    np.testing.assert_array_equal(jax.grad(f)(jnp.asarray(A)), np.tile(2 * A.sum(0), (3, 1)))
 
 
 def test_all_to_all_is_a_transpose() -> None:
