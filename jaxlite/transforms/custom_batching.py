@@ -70,7 +70,8 @@ class custom_vmap:
         pair = self.vmap_rule(size, flags, *in_tree.unflatten(values))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"The vmap rule {name} must give a pair (results, which of them are batched), got {type(pair).__name__}."
+                f"The vmap rule {name} must give a pair (results, which of them are batched), "
+                f"got {type(pair).__name__}."
             )
         results, tree = flat_operands(pair[0], "result of the vmap rule")
         which, flag_tree = tree_flatten(pair[1])

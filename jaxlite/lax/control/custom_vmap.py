@@ -80,7 +80,8 @@ def _moved_rule(rule: Rule, count: int, moving: Sequence[int]) -> Rule:
         flags = list(batched[:count])
         for i, b in zip(moving, batched[count:], strict=True):
             flags[i] = flags[i] or b
-        primals = [_with_axis(v, had, b, size) for v, had, b in zip(values[:count], batched[:count], flags, strict=True)]
+        pairs = zip(values[:count], batched[:count], flags, strict=True)
+        primals = [_with_axis(v, had, wanted, size) for v, had, wanted in pairs]
         moves = [
             _with_axis(v, had, flags[i], size)
             for i, v, had in zip(moving, values[count:], batched[count:], strict=True)

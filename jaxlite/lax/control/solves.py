@@ -271,6 +271,7 @@ class CustomRoot(HigherOrder):
 
 def _mapped_tangent_solve(solve: Function, f: ClosedJaxpr, axis: AxisData, mask: Sequence[bool]) -> Function:
     """``solve`` example by example: the batched ``f`` gives way to the one that it was made of."""
+
     def whole(_: ClosedJaxpr, consts: Sequence[Any], root: Sequence[Any], rhs: Sequence[Any]) -> list[Any]:
         n, k = len(consts), len(root)
         dims = [*(0 if m else None for m in mask), *([0] * (k + len(rhs)))]
@@ -309,15 +310,11 @@ def custom_root(
     _check_like("solve() of custom_root", own, solving, tree, avals)
     opened_solve, s_consts = closed_over_nothing(solving)
 
-    def flat_tangent_solve(
-        g: ClosedJaxpr, consts: Sequence[Any], root: Sequence[Any], rhs: Sequence[Any]
-    ) -> list[Any]:
+    def flat_tangent_solve(g: ClosedJaxpr, consts: Sequence[Any], root: Sequence[Any], rhs: Sequence[Any]) -> list[Any]:
         def linear(v: Any) -> Any:
             moves = [operand_of(x) for x in tree_flatten(v)[0]]
             given = [*(zero_of(c) for c in consts), *(_as_tangent(m, r) for m, r in zip(moves, root, strict=True))]
-            _, moved = push_forward(
-                lambda *w: evaluate(g.jaxpr, g.consts, w), [*consts, *root], given, context.trace
-            )
+            _, moved = push_forward(lambda *w: evaluate(g.jaxpr, g.consts, w), [*consts, *root], given, context.trace)
             return tree.unflatten([instantiate(m) for m in moved])
 
         solution, structure = tree_flatten(tangent_solve(linear, tree.unflatten(list(rhs))))

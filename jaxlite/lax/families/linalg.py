@@ -82,7 +82,7 @@ def memory_of(kind: Literal["operand", "result"], number: int, aval: ShapedArray
 
 
 def check_matrices(primitive: Primitive, avals: Sequence[ShapedArray], square: bool) -> None:
-    """``TypeError``/``ValueError`` where operands are no float32 or float64 matrices."""
+    """``TypeError`` where operands are no float32 or float64 matrices, ``ValueError`` where they must be square."""
     check_accepts(primitive, avals)
     for aval in avals:
         if dtypes.is_narrow_float(aval.dtype):
@@ -91,7 +91,7 @@ def check_matrices(primitive: Primitive, avals: Sequence[ShapedArray], square: b
                 "float64; convert the matrix first."
             )
         if aval.ndim < 2:
-            raise ValueError(
+            raise TypeError(
                 f"{primitive.name} takes matrices in the last two axes, got an array of shape {aval.shape}."
             )
     if square and avals[0].shape[-1] != avals[0].shape[-2]:

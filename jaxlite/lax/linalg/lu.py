@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -18,21 +17,10 @@ from jaxlite.lax.elementwise.arithmetic import add
 from jaxlite.lax.families.linalg import Access, LinearAlgebra, Memory, Routine, Stage, check_matrices, memory_of
 from jaxlite.lax.layout.slicing import pad, slice_in_dim
 from jaxlite.lax.linalg.matrices import grown, identity, lower_part, product, rows_taken, upper_part
+from jaxlite.lax.linalg.permutations import INT32, permutation_from, write_order
 from jaxlite.lax.linalg.triangular import triangular_solve
 
-_INT32 = np.dtype(np.int32)
 IN_REGISTERS = 4  # up to here elimination is unrolled: exchanging rows by selections grows with the cube
-
-
-def permutation_from(pivots: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    """The row order that results from swapping row ``i`` with row ``pivots[..., i]``, one after the other."""
-    order = np.broadcast_to(np.arange(size, dtype=np.int32), (*pivots.shape[:-1], size)).copy()
-    for i in range(pivots.shape[-1]):
-        other = pivots[..., i : i + 1].astype(np.int64)
-        mine, theirs = order[..., i : i + 1].copy(), np.take_along_axis(order, other, -1)
-        order[..., i : i + 1] = theirs
-        np.put_along_axis(order, other, mine, -1)
-    return order
 
 
 @final
@@ -53,7 +41,7 @@ class LU(LinearAlgebra):
         check_matrices(self, avals, square=False)
         (a,) = avals
         *batch, m, n = a.shape
-        return (a, ShapedArray((*batch, min(m, n)), _INT32), ShapedArray((*batch, m), _INT32))
+        return (a, ShapedArray((*batch, min(m, n)), INT32), ShapedArray((*batch, m), INT32))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         a = np.array(arrays[0])
@@ -80,16 +68,16 @@ class LU(LinearAlgebra):
         m, n = a.shape
         count = min(m, n)
         if not count:
-            return [Stage((), lambda e, index, at: _write_order(e, at, pivots, order), 4 * m, vector=False)]
+            return [Stage((), lambda e, index, at: write_order(e, at, pivots, order), 4 * m, vector=False)]
         if max(m, n) <= IN_REGISTERS:
             return [Stage((), lambda e, index, at: _eliminate(e, at, a, out, pivots, order), max(m * n * count, 1))]
         columns = Memory("scratch", 0, (n, m), a.dtype)
-        found, info = Memory("scratch", 1, (count,), _INT32), Memory("scratch", 2, (), _INT32)
+        found, info = Memory("scratch", 1, (count,), INT32), Memory("scratch", 2, (), INT32)
 
         def permute(e: Any, index: tuple[Any, ...], at: Access) -> None:
             with e.loop(count) as i:
-                at.write(pivots, (i,), e.sub(at.read(found, (i,)), e.constant(1, _INT32)))
-            _write_order(e, at, pivots, order)
+                at.write(pivots, (i,), e.sub(at.read(found, (i,)), e.constant(1, INT32)))
+            write_order(e, at, pivots, order)
 
         there = Stage((n, m), lambda e, i, at: at.write(columns, i, at.read(a, (i[1], i[0]))), 1)
         back = Stage((m, n), lambda e, i, at: at.write(out, i, at.read(columns, (i[1], i[0]))), 1)
@@ -136,9 +124,9 @@ def _eliminate(e: Any, at: Access, a: Memory, out: Memory, pivots: Memory, order
     """The whole matrix in registers; rows are exchanged by selections, so lanes may differ in their pivots."""
     m, n = a.shape
     rows = [[at.read(a, (i, j)) for j in range(n)] for i in range(m)]
-    names = [e.constant(i, _INT32) for i in range(m)]
+    names = [e.constant(i, INT32) for i in range(m)]
     for j in range(min(m, n)):
-        chosen, largest = e.constant(j, _INT32), e.abs(rows[j][j])
+        chosen, largest = e.constant(j, INT32), e.abs(rows[j][j])
         for i in range(j + 1, m):
             size = e.abs(rows[i][j])
             # A NaN is never larger; where one stands first, any number is.
@@ -164,65 +152,7 @@ def _eliminate(e: Any, at: Access, a: Memory, out: Memory, pivots: Memory, order
             at.write(out, (i, j), rows[i][j])
 
 
-def _write_order(e: Any, at: Access, pivots: Memory, order: Memory) -> None:
-    """The permutation from the pivots, exchange by exchange in memory; a pivot outside counts as the last row."""
-    size = order.shape[0]
-    if not size:
-        return
-    with e.loop(size) as i:
-        at.write(order, (i,), e.convert(i, _INT32))
-    if not pivots.shape[0]:
-        return
-    with e.loop(pivots.shape[0]) as i:
-        wanted = e.convert(at.read(pivots, (i,)), np.dtype(np.int64))
-        other = e.min(e.max(wanted, 0), size - 1)
-        mine, theirs = at.read(order, (i,)), at.read(order, (other,))
-        at.write(order, (i,), theirs)
-        at.write(order, (other,), mine)
-
-
-@final
-class LUPivotsToPermutation(LinearAlgebra):
-    """Exchanges, one after the other, as a permutation."""
-
-    name, accepts, core_rank = "lu_pivots_to_permutation", "i", 1
-    samples = (
-        Sample(((3,),), {"permutation_size": 4}, low=0, high=3.4, dtypes=("int32",)),
-        Sample(((2, 2),), {"permutation_size": 10}, low=0, high=9.4, dtypes=("int32",)),
-    )
-
-    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        (pivots,), size = avals, params["permutation_size"]
-        if pivots.ndim < 1 or pivots.dtype != _INT32:
-            raise TypeError(f"lu_pivots_to_permutation takes int32 pivots in the last axis, got {pivots}.")
-        if size < pivots.shape[-1]:
-            raise ValueError(f"Output permutation size {size} has to exceed the trailing dimension {pivots.shape[-1]}.")
-        return (ShapedArray((*pivots.shape[:-1], size), _INT32),)
-
-    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        size = params["permutation_size"]
-        return (permutation_from(np.clip(arrays[0], 0, max(size - 1, 0)), size),)
-
-    def steps(self, *avals: ShapedArray, **params: Any) -> Sequence[Stage | Routine]:
-        (result,) = self.abstract_eval(*avals, **params)
-        pivots, order = memory_of("operand", 0, avals[0], 1), memory_of("result", 0, result, 1)
-        return [Stage((), lambda e, index, at: _write_order(e, at, pivots, order), 4 * order.shape[0], vector=False)]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        out = self.bind(*primals, **params)
-        return [out], [zero_of(out)]
-
-    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        raise NotImplementedError("lu_pivots_to_permutation is not linear, so it has no transpose.")
-
-    def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
-    ) -> tuple[list[Any], list[int | None]]:
-        assert dims[0] is not None
-        return [self.bind(move_axis(operands[0], dims[0], 0), **params)], [0]
-
-
-lu_p, lu_pivots_to_permutation_p = LU(), LUPivotsToPermutation()
+lu_p = LU()
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
@@ -234,8 +164,3 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     """
     both, pivots, order = lu_p.bind(operand_of(x))
     return both, pivots, order
-
-
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The permutation of ``permutation_size`` rows that the exchanges ``pivots`` of ``lu`` make."""
-    return lu_pivots_to_permutation_p.bind(operand_of(pivots), permutation_size=operator.index(permutation_size))

@@ -75,18 +75,12 @@ def rows_taken(x: Any, order: Any) -> Any:
     """Row ``order[i]`` of each matrix as its row ``i``; ``order`` has the batch axes of ``x``."""
     if not aval_of(x).size:
         return x
-    indices, params = row_gather(x, order)
-    return gather_p.bind(x, indices, **params)
-
-
-def row_gather(x: Any, order: Any) -> tuple[Any, dict[str, Any]]:
-    """Indices and parameters of the gather that takes rows of ``x`` in the order ``order``."""
     shape = aval_of(x).shape
     rank = len(shape)
     batch = tuple(range(rank - 2))
     numbers = GatherDimensionNumbers((rank - 1,), (rank - 2,), (rank - 2,), batch, batch)
-    params = {
-        "dimension_numbers": numbers, "slice_sizes": (*(1 for _ in batch), 1, shape[-1]), "fill_value": None,
-        "mode": GatherScatterMode.PROMISE_IN_BOUNDS, "indices_are_sorted": False, "unique_indices": True,
-    }  # fmt: skip
-    return reshape(order, (*aval_of(order).shape, 1)), params
+    return gather_p.bind(
+        x, reshape(order, (*aval_of(order).shape, 1)), dimension_numbers=numbers,
+        slice_sizes=(*(1 for _ in batch), 1, shape[-1]), mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
+        indices_are_sorted=False, unique_indices=True,
+    )  # fmt: skip

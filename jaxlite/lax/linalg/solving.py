@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxlite.core.avals import aval_of
-from jaxlite.interpreters.zeros import LinearOperand
 from jaxlite.lax.control.solves import custom_linear_solve
 from jaxlite.lax.elementwise.select import stop_gradient
-from jaxlite.lax.indexing.gather import gather_p
 from jaxlite.lax.linalg.lu import lu
-from jaxlite.lax.linalg.matrices import product, row_gather, rows_taken
+from jaxlite.lax.linalg.matrices import product, rows_taken
+from jaxlite.lax.linalg.permutations import inverse_permutation
 from jaxlite.lax.linalg.triangular import triangular_solve
 
 
@@ -25,12 +23,8 @@ def lu_solve(both: Any, order: Any, b: Any, trans: int = 0) -> Any:
 
 
 def rows_put(x: Any, order: Any) -> Any:
-    """Row ``i`` of each matrix as row ``order[i]``: undoes, and is the transpose of, ``rows_taken``."""
-    if not aval_of(x).size:
-        return x
-    indices, params = row_gather(x, order)
-    result, _ = gather_p.transpose([x], LinearOperand(aval_of(x)), indices, **params)
-    return result
+    """Row ``i`` of each matrix as row ``order[i]``: undoes ``rows_taken``."""
+    return rows_taken(x, inverse_permutation(order))
 
 
 def solve(a: Any, b: Any) -> Any:

@@ -18,7 +18,7 @@ from jaxlite.lax.families.linalg import Access, LinearAlgebra, Place, Routine, S
 from jaxlite.lax.layout.shaping import expand_dims, reshape, squeeze
 from jaxlite.lax.linalg.matrices import lower_part, product, transposed, upper_part
 
-SMALL = 8  # matrices up to this size are solved in registers
+SMALL = 6  # matrices up to this size are solved in registers; machine code grows with the square of the size
 
 
 def _sample(a: tuple[int, ...], b: tuple[int, ...], **changed: bool) -> Sample:
@@ -47,7 +47,7 @@ class TriangularSolve(LinearAlgebra):
             raise TypeError(f"triangular_solve takes matrices of one dtype, got {a.dtype.name} and {b.dtype.name}.")
         side = b.ndim - 2 if params["left_side"] else b.ndim - 1
         if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[side]:
-            raise TypeError(
+            raise ValueError(
                 f"triangular_solve with left_side={params['left_side']} got a of shape {a.shape} and b of shape "
                 f"{b.shape}: batch axes must be equal, and axis {side} of b as long as the matrix, {a.shape[-1]}."
             )
