@@ -16,7 +16,7 @@ from jaxlite import (
     typing as typing,
 )
 from jaxlite.core import runtime as _runtime
-from jaxlite.core.array_type import AnyArray as Array
+from jaxlite.core.array_type import Array as Array
 from jaxlite.core.config import (
     check_tracer_leaks as check_tracer_leaks,
     config as config,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.core.array_type import AnyArray as Array
+from jaxlite.core.array_type import Array as Array
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike = Any

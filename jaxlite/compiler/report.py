@@ -28,12 +28,6 @@ class Decision:
     numbers: Mapping[str, int] = dataclasses.field(default_factory=dict)
     source: SourceInfo | None = None
 
-    def text(self) -> str:
-        """``subject: verdict (reason; numbers) at line``."""
-        numbers = "".join(f"; {k} {v:,}" for k, v in self.numbers.items())
-        at = f" [{self.source.summary()}]" if self.source is not None and self.source.summary() else ""
-        return f"{self.subject}: {self.verdict} ({self.reason}{numbers}){at}"
-
 
 @final
 @dataclasses.dataclass(frozen=True)
@@ -113,20 +107,10 @@ class CompileReport:
         return [s.name for s in all_steps(self.plan.steps) if isinstance(s, HostCall)]
 
     def text(self) -> str:
-        """Passes, decisions and kernels in words."""
-        lines = [f"{self.name}: {len(self.jaxpr.eqns)} equations traced, {len(self.kernels)} kernels"]
-        for record in self.passes:
-            lines.append(f"  {record.name} ({record.why}): {record.equations} equations, {record.seconds * 1e3:.2f} ms")
-            lines += [f"    {d.text()}" for d in record.decisions]
-        for kernel in self.kernels:
-            lines.append(
-                f"  kernel {kernel.name} ({kernel.kind}): reads {kernel.reads_bytes:,} B, writes "
-                f"{kernel.writes_bytes:,} B"
-            )
-            lines += [f"    {equation}" for equation in kernel.equations]
-        if self.host_calls:
-            lines.append(f"  calls into Python: {', '.join(self.host_calls)}")
-        return "\n".join(lines)
+        """Kernels, passes and decisions in words: those of the notebook's fusion view."""
+        from jaxlite.inspect import fusion_payload, fusion_text
+
+        return fusion_text(fusion_payload(self))
 
     def __str__(self) -> str:
         return self.text()

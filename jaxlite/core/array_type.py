@@ -19,7 +19,7 @@ class _ArrayMeta(type):
 
 
 @final
-class AnyArray(metaclass=_ArrayMeta):
+class Array(metaclass=_ArrayMeta):
     """An array of jaxlite's: one that holds values, or a tracer that stands for one while a function is transformed.
 
     For ``isinstance`` and annotations; arrays are made by ``jaxlite.numpy.array`` and the like.
@@ -29,5 +29,4 @@ class AnyArray(metaclass=_ArrayMeta):
         raise TypeError("jax.Array is not made directly: use jax.numpy.array, zeros, ones, arange and the like.")
 
 
-AnyArray.__name__ = AnyArray.__qualname__ = "Array"
-AnyArray.__module__ = "jax"
+Array.__module__ = "jax"

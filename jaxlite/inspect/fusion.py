@@ -35,7 +35,7 @@ def fusion_payload(report: CompileReport, file_label: FileLabel | None = None) -
         "traced": len(report.jaxpr.eqns),
         "equations": len(report.simplified.eqns),
         "kernels": [_kernel(n, g, records.get(n), names, lines) for n, g in enumerate(report.groups)],
-        "passes": [_pass(p, lines) for p in report.passes],
+        "passes": [_pass(p, report.name, lines) for p in report.passes],
         "seconds": {k: measured(v, "s") for k, v in report.seconds.items()},
         "host_calls": list(report.host_calls),
         "lines": lines.lines,
@@ -77,9 +77,10 @@ def _equation(eqn: JaxprEqn, names: Any, lines: Lines) -> dict[str, Any]:
     return {"text": shown, "source": lines.add(eqn.source)}
 
 
-def _pass(record: PassRecord, lines: Lines) -> dict[str, Any]:
+def _pass(record: PassRecord, program: str, lines: Lines) -> dict[str, Any]:
     return {
         "name": record.name,
+        "scope": "" if record.scope == program else record.scope,
         "why": record.why,
         "equations": record.equations,
         "seconds": measured(record.seconds, "s"),

@@ -37,13 +37,14 @@ def node_text(node: Mapping[str, Any]) -> str:
 
 
 def fusion_text(payload: Mapping[str, Any]) -> str:
-    """The kernels with their equations, then why each boundary is there."""
+    """The kernels with their equations, the passes with their times, then why each boundary is there."""
     lines = [
         f"{payload['name']}: {payload['traced']} equations traced, {payload['equations']} after "
         f"simplification, {len(payload['kernels'])} kernels and steps"
     ]
     for kernel in payload["kernels"]:
         lines += ["", *_kernel_lines(kernel)]
+    lines += ["", "Passes:", *map(pass_text, payload["passes"])]
     decisions = decisions_of(payload)
     if decisions:
         lines += ["", "Decisions:"]
@@ -53,6 +54,13 @@ def fusion_text(payload: Mapping[str, Any]) -> str:
     if payload["host_calls"]:
         lines += ["", f"Calls into Python: {', '.join(payload['host_calls'])}"]
     return "\n".join(lines)
+
+
+def pass_text(record: Mapping[str, Any]) -> str:
+    """``  fuse (why): 13 equations, 4.44 ms (measured)``, and over whose body where it is not the program's."""
+    over = f" over the {record['scope']}" if record["scope"] else ""
+    after = f"{record['equations']} equations, {quantity_text(record['seconds'])}"
+    return f"  {record['name']}{over} ({record['why']}): {after}"
 
 
 def decision_text(decision: Mapping[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jaxlite.core.array_type import AnyArray
+from jaxlite.core.array_type import Array
 from jaxlite.numpy.reductions import all_, any_, max_, min_, sum_
 from jaxlite.numpy.scalar_types import bool_
 from jaxlite.numpy.selection import round_
 
-ndarray = AnyArray
+ndarray = Array
 all, any, max, min, sum = all_, any_, max_, min_, sum_
 round = round_
 bool = bool_

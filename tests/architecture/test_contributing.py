@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,18 @@ import pytest
 import jaxlite as jax
 from jaxlite.core.primitive import registry
 
-TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+(CODE,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def softsign(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The module that CONTRIBUTING.md shows, imported as a file of its own."""
-    found = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert found is not None
     path = tmp_path_factory.mktemp("contributing") / "softsign.py"
-    path.write_text(found[1], "utf-8")
+    path.write_text(CODE, "utf-8")
     spec = importlib.util.spec_from_file_location("contributed_softsign", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -62,6 +65,15 @@ def test_wrong_dtypes_are_refused(softsign):
         softsign(np.arange(3, dtype=np.int32))
 
 
+@pytest.mark.parametrize("check", [["check"], ["format", "--diff"]], ids=["check", "format"])
+def test_the_module_passes_ruff_as_if_it_were_in_its_place(check):
+    place = "jaxlite/lax/elementwise/softsign.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", *check, "--stdin-filename", place, "-"],
+        input=CODE, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_text_touches_one_file_and_one_export_line():
-    assert TEXT.count("```python") == 1
     assert "jaxlite/lax/__init__.py" in TEXT

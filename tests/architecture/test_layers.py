@@ -32,7 +32,9 @@ BELOW = {
     "experimental": {"core", "lax", "transforms", "numpy", "nn", "random", "scipy", "experimental"},
 }
 # Imports that go up, each inside a function: module -> (imported layer, why).
-UPWARD: dict[str, tuple[str, str]] = {}
+UPWARD: dict[str, tuple[str, str]] = {
+    "jaxlite/compiler/report.py": ("inspect", "a report has one text, made of its payload when it is printed"),
+}
 
 # package -> the only modules that may import it
 BEHIND = {
@@ -51,6 +53,7 @@ BEHIND = {
 LATE = {
     ("jaxlite/__init__.py", "jaxlite.backends.cpu.runtime"): "loaded at the first use",
     ("jaxlite/__init__.py", "jaxlite_jupyter"): "only where a notebook loads it",
+    ("jaxlite/compiler/report.py", "jaxlite.inspect"): "goes up: see UPWARD",
     ("jaxlite/core/dtypes.py", "ml_dtypes"): "costs more than the rest together",
     ("jaxlite/numpy/dtype_functions.py", "ml_dtypes"): "costs more than the rest together",
     ("jaxlite_jupyter/completions.py", "IPython.core.completer"): "the rest needs no notebook",

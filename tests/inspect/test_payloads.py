@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import numpy as np
 
@@ -114,3 +115,11 @@ def test_text_forms_name_lines_and_say_what_is_predicted():
     assert "exp  f32[3,4] 48 B  # test_payloads.py, line" in text and "[scan]" in text
     text = fusion_text(fusion_payload(report))
     assert "(predicted)" in text and "Decisions:" in text
+    assert "simplify over the body of scan" in text
+    assert str(report) == text
+
+
+def test_every_number_in_the_text_says_whether_it_is_predicted_or_measured():
+    text = str(report_of(nested, X))
+    units = re.findall(r"[\d.,]+ (?:B|ns|µs|ms|s)\b(?:[^\n]*?)(\(predicted\)|\(measured\)|, predicted\)|$)", text, re.M)
+    assert len(units) > 10 and all(units)

@@ -4,7 +4,8 @@ The workers are Python threads that sit in native code (`pool_code.py`), off the
 no OpenMP, nothing to build. `start()` is called when a program that splits work is compiled or
 first run after a fork. There are as many threads, the caller included, as the flag
 `jaxlite_num_threads` says when they start, else as there are CPUs this process may use. A fork
-leaves the child without workers: it starts its own when it needs them. At exit the workers are stopped before the interpreter goes.
+leaves the child without workers: it starts its own when it needs them. At exit the workers are
+stopped before the interpreter goes.
 """
 
 from __future__ import annotations
