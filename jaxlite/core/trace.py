@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxlite.core import errors, source
 from jaxlite.core.avals import ShapedArray
@@ -111,6 +111,10 @@ class Tracer:
             raise error(concretization_message(self, what, instead))
         return value
 
+    def _refused(self, error: type[Exception], what: str, instead: str) -> Exception:
+        """For what no tracer becomes, because the result would carry no derivative."""
+        return error(concretization_message(self, what, instead if self.concrete() is None else _CONSTANT))
+
     def __bool__(self) -> bool:
         instead = (
             "Use jax.numpy.where(condition, a, b) to choose between values, jax.lax.cond to run one of two functions, "
@@ -127,10 +131,10 @@ class Tracer:
         return int(self._concrete_or(errors.ConcretizationTypeError, "an int", _STATIC))
 
     def __float__(self) -> float:
-        return float(self._concrete_or(errors.ConcretizationTypeError, "a float", _STATIC))
+        raise self._refused(errors.ConcretizationTypeError, "a float", _STATIC)
 
     def __complex__(self) -> complex:
-        return complex(self._concrete_or(errors.ConcretizationTypeError, "a complex", _STATIC))
+        raise self._refused(errors.ConcretizationTypeError, "a complex", _STATIC)
 
     def __index__(self) -> int:
         return int(
@@ -140,20 +144,17 @@ class Tracer:
         )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        value = self._concrete_or(
-            errors.TracerArrayConversionError,
-            "a NumPy array",
-            "Use the function of jax.numpy of the same name, or jax.pure_callback to call NumPy from traced code.",
-        )
-        return value.__array__(dtype, copy)
+        instead = "Use the function of jax.numpy of the same name, or jax.pure_callback to call NumPy from traced code."
+        raise self._refused(errors.TracerArrayConversionError, "a NumPy array", instead)
 
     def item(self) -> Any:
-        """The one element as a Python number; only where the value is known."""
-        return self._concrete_or(errors.ConcretizationTypeError, "a Python number", _STATIC).item()
+        """The one element as a Python number, a constant to derivatives; only where the value is known."""
+        value = self._concrete_or(errors.ConcretizationTypeError, "a Python number", _STATIC)
+        return value.item() if hasattr(value, "item") else value
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers; only where the value is known."""
-        return self._concrete_or(errors.ConcretizationTypeError, "a list", _STATIC).tolist()
+        """Refused: use ``jax.lax.stop_gradient(x).tolist()`` where only derivatives are in the way."""
+        raise self._refused(errors.ConcretizationTypeError, "a list", _STATIC)
 
     def block_until_ready(self) -> Tracer:
         """Itself: there is nothing to wait for."""
@@ -163,6 +164,11 @@ class Tracer:
 _STATIC = (
     "Keep the computation in jax.numpy, or mark the argument static (static_argnums or static_argnames of jax.jit) so "
     "that it is an ordinary Python value."
+)
+
+_CONSTANT = (
+    "The result would carry no derivative: keep the computation in jax.numpy, or "
+    "convert jax.lax.stop_gradient of it if it is to count as a constant."
 )
 
 

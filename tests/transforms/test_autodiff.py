@@ -138,3 +138,29 @@ REFUSED = [
 def test_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x: x * float(x), jax.errors.ConcretizationTypeError),
+        (lambda x: x * math.sin(x), jax.errors.ConcretizationTypeError),
+        (lambda x: x * x.tolist(), jax.errors.ConcretizationTypeError),
+        (lambda x: x * np.sin(x), jax.errors.TracerArrayConversionError),
+        (lambda x: jnp.sum(jnp.asarray(np.asarray(x))), jax.errors.TracerArrayConversionError),
+        (lambda x: np.stack([x, x]).sum(), jax.errors.TracerArrayConversionError),
+    ],
+)
+def test_what_would_lose_the_derivative_is_refused(function: Any, error: type[Exception]) -> None:
+    for transformed in (jax.grad(function), lambda x: jax.jvp(function, (x,), (x,))):
+        with pytest.raises(error, match=r"would carry no derivative(.|\n)*stop_gradient"):
+            transformed(2.0)
+
+
+def test_constants_may_become_python_numbers_within_a_derivative() -> None:
+    # x times a constant: the slope is the constant.
+    assert jax.grad(lambda x: x * float(lax.stop_gradient(x)))(2.0) == 2.0
+    assert jax.grad(lambda x: x * float(jnp.floor(x)))(2.5) == 2.0
+    assert jax.grad(lambda x: x * int(x))(2.5) == 2.0
+    assert jax.grad(lambda x: x * x.item())(2.0) == 2.0
+    assert jax.grad(lambda x: x * (3.0 if x > 0 else 5.0))(2.0) == 3.0
