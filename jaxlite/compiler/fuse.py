@@ -19,6 +19,10 @@ from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 
 MOST_EQUATIONS = 256  # in one kernel: code generation takes more than proportionally long beyond
 ROW_LIMIT = 1 << 16  # elements of a row that is reduced and read again: beyond, rows are split over threads instead
+# Indexing is computed again by each of its readers: beyond so many equations behind one value, counted as often as they
+# run, it is written to memory if there is more than one reader; beyond so many one behind the other, in any case.
+MOST_REPEATED = 16
+DEEPEST = 64
 STEP_KINDS = {
     "contraction": "contraction",
     "scatter": "scatter",
@@ -54,6 +58,7 @@ class _Fuser:
             for var in operand_vars(eqn):
                 self.readers.setdefault(var, []).append(eqn)
         self.results = {a for a in self.jaxpr.outvars if isinstance(a, Var)}
+        self.behind_inlined: dict[Any, tuple[int, int]] = {}  # equations run, and one behind the other, to compute it
 
     def run(self) -> tuple[list[Group], list[Decision]]:
         for eqn in self.closed.eqns:
@@ -67,7 +72,10 @@ class _Fuser:
     def _place(self, eqn: JaxprEqn) -> None:
         family = eqn.primitive.family
         if family in INLINE_FAMILIES and not self._stays_in_row(eqn):
-            return  # pulled into its readers
+            if self._repeats_too_much(eqn):
+                group = self._new("map", eqn.outvars[0].aval.shape, eqn, "too long to be computed again by each reader")
+                group.through |= group.after
+            return  # else pulled into its readers
         if family == "elementwise" or family in INLINE_FAMILIES:
             self._place_elementwise(eqn)
         elif family == "reduction":
@@ -82,6 +90,18 @@ class _Fuser:
                 if self.last_effect is not None:
                     group.after.add(self.last_effect)
                 self.last_effect = group
+
+    def _repeats_too_much(self, eqn: JaxprEqn) -> bool:
+        """Whether readers should find an indexing equation's result in memory."""
+        counts = [self.behind_inlined.get(v, (0, 0)) for v in operand_vars(eqn)]
+        count, depth = 1 + sum(n for n, _ in counts), 1 + max((d for _, d in counts), default=0)
+        var = eqn.outvars[0]
+        if not isinstance(var, Var):
+            return False
+        if depth > DEEPEST or (count > MOST_REPEATED and len(self.readers.get(var, ())) > 1):
+            return True
+        self.behind_inlined[var] = count, depth
+        return False
 
     def _stays_in_row(self, eqn: JaxprEqn) -> bool:
         """Whether a broadcast, reshape or squeeze only repeats a row's value along the row, or keeps one a row."""
