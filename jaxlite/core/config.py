@@ -163,6 +163,7 @@ _SEEN_BY_TRACING = (
     threefry_partitionable,
     default_prng_impl,
     contract_fma,
+    debug_key_reuse,
 )
 
 

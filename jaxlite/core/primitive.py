@@ -114,6 +114,10 @@ class Primitive(ABC):
         """For primitives that only apply a jaxpr to their operands, that jaxpr; else None."""
         return None
 
+    def uses_up(self, **params: Any) -> tuple[int, ...]:
+        """The operands that are random keys and must not be used again; only while ``jax_debug_key_reuse`` is on."""
+        return ()
+
     def axis_names(self, **params: Any) -> tuple[Any, ...]:
         """The named axes that the parameters speak of."""
         return ()

@@ -136,11 +136,12 @@ def _node_of(tree: Any) -> _Node | None:
 class PyTreeDef:
     """A structure: kind of node, its data (keys, class), its children.  A leaf has kind ``None``."""
 
-    __slots__ = ("_hash", "children_", "data", "kind", "num_leaves")
+    __slots__ = ("_hash", "children_", "data", "kind", "num_leaves", "shared")
 
     def __init__(self, kind: Any, data: Any, children: tuple[PyTreeDef, ...]) -> None:
         self.kind, self.data, self.children_ = kind, data, children
         self.num_leaves: int = sum(c.num_leaves for c in children) if kind is not None else 1
+        self.shared = False  # whether equal structures are this very object
         self._hash: int | None = None
 
     @property
@@ -192,7 +193,7 @@ class PyTreeDef:
             )
         children, data = node.flatten(tree)
         children = list(children)
-        if data != self.data or len(children) != len(self.children_):
+        if not _same_data(self, data) or len(children) != len(self.children_):
             expected = f"{self.data}" if self.kind in (dict, OrderedDict) else f"{len(self.children_)} children"
             got = f"{data}" if self.kind in (dict, OrderedDict) else f"{len(children)}"
             raise ValueError(f"{self.kind.__name__} mismatch at tree{keystr(path)}: expected {expected}, got {got}.")
@@ -213,13 +214,16 @@ class PyTreeDef:
             isinstance(other, PyTreeDef)
             and self.kind is other.kind
             and self.num_leaves == other.num_leaves
-            and self.data == other.data
+            and _same_data(self, other.data)
             and self.children_ == other.children_
         )
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.kind, self.data, self.children_))
+            try:
+                self._hash = hash((self.kind, self.data, self.children_))
+            except TypeError:  # data that does not hash: equality tells such structures apart
+                self._hash = hash((self.kind, self.children_))
         return self._hash
 
     def _text(self) -> str:
@@ -245,8 +249,23 @@ class PyTreeDef:
         return PyTreeDef, (self.kind, self.data, self.children_)
 
 
+def _same_data(structure: PyTreeDef, data: Any) -> bool:
+    """Whether the structure's data is ``data``; ``ValueError`` where ``==`` does not say."""
+    if structure.data is data:
+        return True
+    try:
+        return bool(structure.data == data)
+    except ValueError as error:
+        kind = structure.kind.__name__
+        raise ValueError(
+            f"The data of a pytree node of class {kind} do not compare: {structure.data!r} == {data!r} gives no bool "
+            f"({error}). Arrays are no such data: make them children of {kind}, or use tuples."
+        ) from error
+
+
 _LEAF = PyTreeDef(None, None, ())
 _NONE = PyTreeDef(type(None), None, ())
+_LEAF.shared = _NONE.shared = True
 _LEAF_TYPES: set[type] = {int, float, bool}  # asked for first; ``array`` adds its own
 _SHARED: dict[Any, PyTreeDef] = {}
 _MOST_SHARED = 1 << 16  # structures kept for sharing; beyond, equal ones may be different objects
@@ -261,7 +280,8 @@ def _structure(kind: Any, data: Any, children: tuple[PyTreeDef, ...]) -> PyTreeD
         return PyTreeDef(kind, data, children)
     if found is None:
         found = PyTreeDef(kind, data, children)
-        if len(_SHARED) < _MOST_SHARED:
+        if len(_SHARED) < _MOST_SHARED and all(c.shared for c in children):
+            found.shared = True
             _SHARED[key] = found  # it keeps its children, and so their identities, alive
     return found
 

@@ -117,10 +117,13 @@ class RandomWrap(_WithoutDerivative):
 
 @final
 class RandomUnwrap(_WithoutDerivative):
-    """Keys become pairs of words along a new last axis."""
+    """Keys become pairs of words along a new last axis; ``uses_up`` where random numbers are made of these."""
 
     name, family, accepts, exact = "random_unwrap", "layout", "K", True
     samples = (Sample(((3,),), dtypes=("key<fry>",), low=0, high=2**31),)
+
+    def uses_up(self, **params: Any) -> tuple[int, ...]:
+        return (0,) if params.get("uses_up", False) else ()
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
@@ -142,7 +145,7 @@ class RandomUnwrap(_WithoutDerivative):
         self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         assert dims[0] is not None
-        return [self.bind(move_axis(operands[0], dims[0], 0))], [0]
+        return [self.bind(move_axis(operands[0], dims[0], 0), **params)], [0]
 
 
 threefry2x32_p, random_wrap_p, random_unwrap_p = Threefry2x32(), RandomWrap(), RandomUnwrap()

@@ -73,7 +73,7 @@ def choice(
     key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
 ) -> Any:
     """Draws from ``a`` (or the numbers below it), with probabilities ``p``, each at most once unless ``replace``."""
-    words_of("choice", key)
+    words_of("choice", key, uses_up=False)
     if not isinstance(shape, (tuple, list)):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
     lengths = shape_of(shape)
@@ -124,7 +124,7 @@ def categorical(
 ) -> Any:  # fmt: skip
     """Positions along ``axis`` drawn with probability proportional to ``exp(logits)``: the largest of Gumbel draws."""
     check_placement("categorical", out_sharding=out_sharding)
-    words_of("categorical", key)
+    words_of("categorical", key, uses_up=False)
     scores = array_operand("categorical", logits)
     rank = len(scores.shape)
     axis = axis_of(axis, rank)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite import lax
-from jaxlite.core import config, dtypes
+from jaxlite.core import config, dtypes, key_reuse
 from jaxlite.core.array import Array, from_numpy
 from jaxlite.core.avals import aval_of
 from jaxlite.core.trace import Tracer
@@ -82,10 +82,15 @@ def is_typed(value: Any) -> bool:
     return isinstance(value, (Array, Tracer)) and dtypes.is_key(value.dtype)
 
 
-def words_of(name: str, keys: Any, several: bool = False) -> Any:
-    """The words of a key (or of an array of keys), along a last axis of 2."""
+def words_of(name: str, keys: Any, several: bool = False, uses_up: bool = True) -> Any:
+    """The words of a key (or of an array of keys), along a last axis of 2; ``uses_up`` where the key must not be used
+    again."""
     if is_typed(keys):
-        words = random_unwrap_p.bind(keys)
+        checked = uses_up and config.debug_key_reuse.value
+        if checked:
+            key_reuse.use(keys)
+        params = {"uses_up": True} if checked else {}
+        words = random_unwrap_p.bind(keys, **params)
     elif hasattr(keys, "shape") and hasattr(keys, "dtype") and hasattr(keys, "ndim"):
         if not keys.shape or keys.shape[-1] != 2:
             raise TypeError(
@@ -148,7 +153,7 @@ def two_keys(words: Any) -> tuple[Any, Any]:
 
 def fold_in(key: Any, data: Any) -> Any:
     """A new key of a key and an integer."""
-    words = words_of("fold_in", key)
+    words = words_of("fold_in", key, uses_up=False)
     if np.ndim(data) if not isinstance(data, Tracer) else data.shape:
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). Use jax.vmap for "
@@ -162,18 +167,18 @@ def fold_in(key: Any, data: Any) -> Any:
 
 def key_data(keys: Any) -> Any:
     """The words of keys, as uint32 with a last axis of 2."""
-    return words_of("key_data", keys, several=True)
+    return words_of("key_data", keys, several=True, uses_up=False)
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Typed keys of their words."""
     _one_of("wrap_key_data", impl, dtype)
-    return random_wrap_p.bind(words_of("wrap_key_data", key_bits_array, several=True))
+    return random_wrap_p.bind(words_of("wrap_key_data", key_bits_array, several=True, uses_up=False))
 
 
 def key_impl(keys: Any) -> str:
     """The name of the generator of keys."""
-    words_of("key_impl", keys, several=True)
+    words_of("key_impl", keys, several=True, uses_up=False)
     return "threefry2x32"
 
 
@@ -185,5 +190,5 @@ def key_dtype(impl_spec: Any = None) -> Any:
 
 def clone(key: Any) -> Any:
     """The same key, to be used once more."""
-    words = words_of("clone", key, several=True)
+    words = words_of("clone", key, several=True, uses_up=False)
     return like(key, words)

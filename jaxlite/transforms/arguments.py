@@ -27,9 +27,27 @@ def as_argnums(argnums: int | Sequence[int], count: int, what: str) -> tuple[int
     for n in numbers:
         if not -count <= n < count:
             raise ValueError(
-                f"{what} got argnums={argnums}, but the function was called with only {count} positional arguments."
+                f"{what} got argnums={argnums}, but the function was called with only {count} positional arguments: "
+                f"argnums must be from {-count} to {count - 1}."
             )
-    return tuple(n % count for n in numbers)
+    places = tuple(n % count for n in numbers)
+    twice = sorted({n for n in places if places.count(n) > 1})
+    if twice:
+        raise TypeError(
+            f"{what} got argnums={argnums}, which names argument {twice[0]} more than once (of {count} arguments): "
+            f"write argnums={tuple(dict.fromkeys(places))}."
+        )
+    return places
+
+
+def check_enough(argnums: int | Sequence[int], count: int, what: str) -> None:
+    """``TypeError``, as of any call that lacks an argument, where fewer were given than ``argnums`` names."""
+    needed = max((n for n in ([argnums] if isinstance(argnums, int) else argnums) if isinstance(n, int)), default=-1)
+    if needed >= count:
+        raise TypeError(
+            f"{what}: differentiating with respect to argnums={argnums} requires at least {needed + 1} positional "
+            f"arguments, but the function was called with {count}. Pass them by position, or give a smaller argnums."
+        )
 
 
 def check_callable(function: Any, what: str) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from jaxlite.core import dtypes
-from jaxlite.core.array import to_array
+from jaxlite.core.array import from_numpy, to_array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
+from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.pytree import tree_flatten, tree_map, tree_structure
 from jaxlite.core.trace import Tracer
@@ -20,18 +21,19 @@ from jaxlite.interpreters import jvp as forward, linearize as linear
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, has_tangent, instantiate, zero_of
 from jaxlite.lax.convert import full_like
-from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.layout.shaping import reshape
 from jaxlite.lax.layout.slicing import slice_in_dim
 from jaxlite.transforms.arguments import (
     as_argnums,
     check_callable,
+    check_enough,
     check_inexact,
     flat_function,
     flat_operands,
     leaf_paths,
     positional,
 )
+from jaxlite.transforms.auxiliary import WithAux
 from jaxlite.transforms.batching import vmap
 
 
@@ -69,14 +71,13 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """Value and gradient of a scalar function; ((value, aux), gradient) if ``has_aux``."""
     check_callable(fun, "grad")
-    if holomorphic or reduce_axes:
-        raise NotImplementedError(
-            "grad: holomorphic and reduce_axes need complex numbers and sharding, which jaxlite does not have yet."
-        )
+    _refuse_holomorphic("grad", holomorphic)
+    _refuse_reduce_axes("grad", reduce_axes)
 
     @boundary
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        check_enough(argnums, len(args), "grad")
         numbers = as_argnums(argnums, len(args), "grad")
         chosen = tuple(args[n] for n in numbers)
         leaves, in_tree = flat_operands(chosen)
@@ -114,47 +115,38 @@ def _check_scalar(fun: Any, outs: Sequence[Any], tree: Any) -> None:
         )
 
 
+def _refuse_holomorphic(what: str, holomorphic: bool) -> None:
+    refuse(what, "holomorphic", holomorphic, False, "derivatives of complex functions are not defined yet")
+
+
+def _refuse_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
+    refuse(what, "reduce_axes", tuple(reduce_axes), (), "sums over a named axis are written with jax.lax.psum")
+
+
+def _linearized(
+    fun: Callable[..., Any], leaves: list[Any], active: list[bool], in_tree: Any, has_aux: bool
+) -> tuple[list[Any], ClosedJaxpr, list[bool], Any, Any]:
+    """Results, their linear map, which of them have tangents, their structure, and aux."""
+    out: list[Any] = []
+    if not has_aux:
+        flat = flat_function(fun, in_tree, out)
+        outs, closed, nonzero = linear.linearize(flat, leaves, active, context.trace)
+        return outs, closed, nonzero, out[0], None
+    both = WithAux(fun)
+    outs, closed, nonzero = linear.linearize(flat_function(both, in_tree, out), leaves, active, context.trace)
+    tree = out[0].children()[0]
+    cut = tree.num_leaves
+    jaxpr = closed.jaxpr
+    closed = ClosedJaxpr(jaxpr.replace(outvars=jaxpr.outvars[: sum(nonzero[:cut])]), closed.consts)
+    return outs[:cut], closed, nonzero[:cut], tree, both.aux(outs[cut:])
+
+
 def _vjp(
     fun: Callable[..., Any], leaves: list[Any], in_tree: Any, has_aux: bool
 ) -> tuple[list[Any], Callable[..., list[Any]], Any, Any]:
     """Results, the function from their cotangents to the arguments', the results' structure, and aux."""
-    out: list[Any] = []
-    aux_box: list[Any] = []
-
-    def main(*args: Any) -> Any:
-        result = fun(*args)
-        if not has_aux:
-            return result
-        if not isinstance(result, tuple) or len(result) != 2:
-            raise TypeError(
-                f"With has_aux=True the function must return a pair (output, aux), got {type(result).__name__}."
-            )
-        aux_box[:] = [result[1]]
-        return result[0]
-
-    flat = flat_function(main, in_tree, out)
     active = [has_tangent(aval_of(x)) for x in leaves]
-    if has_aux:
-        inner = flat
-        aux_leaves: list[Any] = []
-
-        def flat(*xs: Any) -> list[Any]:
-            results = inner(*xs)
-            aux_leaves[:], aux_box[1:] = [], []
-            more, aux_tree = tree_flatten(aux_box[0])
-            aux_box[1:] = [aux_tree, len(more)]
-            return [*results, *flat_operands(more)[0]]
-
-    outs, closed, nonzero = linear.linearize(flat, leaves, active, context.trace)
-    aux = None
-    if has_aux:
-        n_aux = aux_box[2]
-        cut = len(outs) - n_aux
-        aux = aux_box[1].unflatten(outs[cut:])
-        drop = sum(nonzero[cut:])
-        jaxpr = closed.jaxpr
-        closed = ClosedJaxpr(jaxpr.replace(outvars=jaxpr.outvars[: len(jaxpr.outvars) - drop]), closed.consts)
-        outs, nonzero = outs[:cut], nonzero[:cut]
+    outs, closed, nonzero, out_tree, aux = _linearized(fun, leaves, active, in_tree, has_aux)
     in_avals = [aval_of(x) for x in leaves]
 
     def pull(cotangents: Sequence[Any]) -> list[Any]:
@@ -165,7 +157,7 @@ def _vjp(
             instantiate(next(pulled)) if a else _no_cotangent(aval) for a, aval in zip(active, in_avals, strict=True)
         ]
 
-    return outs, pull, out[0], aux
+    return outs, pull, out_tree, aux
 
 
 def _no_cotangent(aval: ShapedArray) -> Any:
@@ -181,6 +173,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun, "vjp")
+    _refuse_reduce_axes("vjp", reduce_axes)
     leaves, in_tree = flat_operands(primals)
     outs, pull, out_tree, aux = _vjp(fun, leaves, in_tree, has_aux)
     avals = [aval_of(o) for o in outs]
@@ -192,19 +185,31 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
                 f"The tree structure of the cotangent must match that of the output, {out_tree}, got {tree}."
             )
         for path, c, aval in zip(leaf_paths(cotangent, "cotangent"), given, avals, strict=True):
-            have = aval_of(c)
-            want = aval.to_tangent_aval()
-            if have.shape != want.shape or (
-                have.dtype != want.dtype and want.dtype != dtypes.float0 and not have.weak_type
-            ):
-                raise ValueError(f"The type of {path} must match that of the output's tangent, {want}, got {have}.")
+            have, want = aval_of(c), aval.to_tangent_aval()
+            if have.shape != want.shape or (have.dtype != want.dtype and want.dtype != dtypes.float0):
+                raise ValueError(
+                    f"The type of {path} must match that of the output's tangent: the output is {aval}, so {want} was "
+                    f"expected, got {have}. {_conversion(have, want)}"
+                )
         return in_tree.unflatten(pull(given))
 
     value = out_tree.unflatten(outs)
     return (value, pull_back, aux) if has_aux else (value, pull_back)
 
 
-def _check_tangents(primals: Any, tangents: Any, what: str) -> tuple[list[Any], list[Any], Any]:
+def _conversion(have: ShapedArray, want: ShapedArray) -> str:
+    """What to write to make a value of type ``have`` one of type ``want``."""
+    if want.dtype == dtypes.float0:
+        return f"Write np.zeros({want.shape}, jax.dtypes.float0)."
+    if have.shape == want.shape:
+        return f"Write jnp.asarray(value, jnp.{want.dtype.name})."
+    return f"Give an array of shape {want.shape}."
+
+
+def _check_tangents(
+    primals: Any, tangents: Any, what: str, mismatch: type[Exception] = TypeError
+) -> tuple[list[Any], list[Any], Any]:
+    """Primals, tangents and their structure; ``mismatch`` is raised where a tangent has not its primal's type."""
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             f"primal and tangent arguments to {what} must be tuples or lists; found "
@@ -220,18 +225,15 @@ def _check_tangents(primals: Any, tangents: Any, what: str) -> tuple[list[Any], 
     result: list[Any] = []
     for path, p, t in zip(leaf_paths(tuple(primals), "primals"), values, moved, strict=True):
         want, have = aval_of(p).to_tangent_aval(), aval_of(t)
-        if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
-            raise TypeError(
+        if not have.matches(want):
+            raise mismatch(
                 f"primal and tangent arguments to {what} do not match; dtypes must be equal, or in "
                 "case of int/bool primal dtype the tangent "
-                f"dtype must be float0. Got {aval_of(p)} for {path} and so expected tangent {want}, but got {have}."
+                f"dtype must be float0. Got {aval_of(p)} for {path} and so expected tangent {want}, but got {have}. "
+                + _conversion(have, want)
             )
-        result.append(zero_of(p) if want.dtype == dtypes.float0 else _with_dtype(t, want.dtype))
+        result.append(zero_of(p) if want.dtype == dtypes.float0 else t)
     return values, result, tree
-
-
-def _with_dtype(value: Any, dtype: Any) -> Any:
-    return value if aval_of(value).dtype == dtype else convert(value, dtype)
 
 
 @boundary
@@ -244,13 +246,11 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     check_callable(fun, "jvp")
     values, moved, in_tree = _check_tangents(primals, tangents, "jax.jvp")
     out: list[Any] = []
-    outs, out_tangents = forward.jvp(flat_function(fun, in_tree, out), values, moved, context.trace)
-    if not has_aux:
-        tangent_tree = out[0].unflatten([_tangent_of(o, t) for o, t in zip(outs, out_tangents, strict=True)])
-        return out[0].unflatten(map(_as_array, outs)), tangent_tree
-    (value, aux) = out[0].unflatten(map(_as_array, outs))
-    (tangent, _) = out[0].unflatten([_tangent_of(o, t) for o, t in zip(outs, out_tangents, strict=True)])
-    return value, tangent, aux
+    both = WithAux(fun) if has_aux else None
+    outs, out_tangents = forward.jvp(flat_function(both or fun, in_tree, out), values, moved, context.trace)
+    value = out[0].unflatten(map(_as_array, outs))
+    tangent = out[0].unflatten([_tangent_of(o, t) for o, t in zip(outs, out_tangents, strict=True)])
+    return (value, tangent) if both is None else (value[0], tangent[0], both.aux(value[1]))
 
 
 def _as_array(value: Any) -> Any:
@@ -270,28 +270,18 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     computed once."""
     check_callable(fun, "linearize")
     leaves, in_tree = flat_operands(primals)
-    out: list[Any] = []
-    aux_box: list[Any] = []
-
-    def main(*args: Any) -> Any:
-        result = fun(*args)
-        if has_aux:
-            result, aux_box[:] = result[0], [result[1]]
-        return result
-
     active = [has_tangent(aval_of(x)) for x in leaves]
-    outs, closed, nonzero = linear.linearize(flat_function(main, in_tree, out), leaves, active, context.trace)
-    out_tree = out[0]
+    outs, closed, nonzero, out_tree, aux = _linearized(fun, leaves, active, in_tree, has_aux)
 
     def linear_function(*tangents: Any) -> Any:
-        _, moved, _ = _check_tangents(primals, tangents, "the function that jax.linearize returned")
+        _, moved, _ = _check_tangents(primals, tangents, "the function that jax.linearize returned", ValueError)
         given = [instantiate(t) for t, a in zip(moved, active, strict=True) if a]
         results = iter(evaluate(closed.jaxpr, closed.consts, given))
         flat = [next(results) if nz else _tangent_of(o, zero_of(o)) for o, nz in zip(outs, nonzero, strict=True)]
         return out_tree.unflatten(flat)
 
     value = out_tree.unflatten(outs)
-    return (value, linear_function, aux_box[0]) if has_aux else (value, linear_function)
+    return (value, linear_function, aux) if has_aux else (value, linear_function)
 
 
 def _basis(tree: Any) -> Any:
@@ -303,7 +293,7 @@ def _basis(tree: Any) -> Any:
     for aval in avals:
         block = np.zeros((total, aval.size), aval.dtype)
         block[np.arange(before, before + aval.size), np.arange(aval.size)] = 1
-        parts.append(block.reshape((total, *aval.shape)))
+        parts.append(from_numpy(block.reshape((total, *aval.shape))))
         before += aval.size
     return structure.unflatten(parts)
 
@@ -327,6 +317,7 @@ def jacfwd(
     """The Jacobian by forward mode: a column for each element of the arguments; good where there are fewer inputs
     than outputs."""
     check_callable(fun, "jacfwd")
+    _refuse_holomorphic("jacfwd", holomorphic)
 
     @boundary
     @functools.wraps(fun, updated=())
@@ -338,11 +329,10 @@ def jacfwd(
 
         def push(tangents: Any) -> Any:
             result = jvp(partial, chosen, tangents, has_aux=has_aux)
-            return (result[1], result[2]) if has_aux else result[1]
+            return (result[1], result[2]) if has_aux else (result[1], None)
 
-        out_axes = (-1, None) if has_aux else -1
-        moved = vmap(push, out_axes=out_axes)(_basis(chosen))
-        columns, aux = moved if has_aux else (moved, None)
+        both = WithAux(push)
+        columns, traced = vmap(both, out_axes=(-1, None))(_basis(chosen))
         tree = tree_map(lambda y: _split_leading(y, chosen, leading=False), columns)
         tree = (
             tree_map(
@@ -355,7 +345,7 @@ def jacfwd(
             if isinstance(argnums, int)
             else tree
         )
-        return (tree, aux) if has_aux else tree
+        return (tree, both.aux(traced)) if has_aux else tree
 
     return jacobian
 
@@ -370,6 +360,7 @@ def jacrev(
     """The Jacobian by reverse mode: a row for each element of the output; good where there are fewer outputs than
     inputs."""
     check_callable(fun, "jacrev")
+    _refuse_holomorphic("jacrev", holomorphic)
 
     @boundary
     @functools.wraps(fun, updated=())

@@ -7,14 +7,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from jaxlite.core.avals import aval_of
+from jaxlite.core.avals import aval_of, is_valid
 from jaxlite.core.context import context
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData
-from jaxlite.core.pytree import broadcast_prefix, tree_leaves
+from jaxlite.core.pytree import broadcast_prefix, tree_flatten, tree_leaves
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import batch, place_axis
-from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function, flat_operands
+from jaxlite.lax.convert import operand_of
+from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function
 
 
 def vmap(
@@ -57,10 +58,11 @@ def vmap(
                 "positional arguments passed to the function, "
                 f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}."
             )
-        leaves, tree = flat_operands((args, kwargs))
+        leaves, tree = tree_flatten((args, kwargs))
         axes = broadcast_prefix((in_axes, 0), (args, kwargs), "vmap in_axes")
         names = debug_info_of(fun, args, kwargs).argument_names
         names = names if len(names) == len(leaves) else tuple(f"number {i}" for i in range(len(leaves)))
+        leaves = [_operand(x, a, n) for x, a, n in zip(leaves, axes, names, strict=True)]
         dims = [_normal(a, x, n) for a, x, n in zip(axes, leaves, names, strict=True)]
         size = _batch_size(leaves, dims, names, axis_size)
         out: list[Any] = []
@@ -70,6 +72,19 @@ def vmap(
         return out[0].unflatten([_placed(r, d, w, size) for r, d, w in zip(results, out_dims, wanted, strict=True)])
 
     return batched
+
+
+def _operand(leaf: Any, axis: int | None, name: str) -> Any:
+    """``leaf`` as the function sees it: any Python object passes where it is not mapped."""
+    if axis is None and not is_valid(leaf):
+        return leaf
+    try:
+        return operand_of(leaf)
+    except TypeError as error:
+        raise TypeError(
+            f"vmap maps argument {name} along axis {axis}, but {error} "
+            "Pass it by position, with None in in_axes, to have it as it is."
+        ) from None
 
 
 def _is_axis(entry: Any) -> bool:

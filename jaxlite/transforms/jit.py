@@ -14,10 +14,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from jaxlite.core import config, runtime
+from jaxlite.core import config, key_reuse, runtime
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import aval_of
 from jaxlite.core.context import context
+from jaxlite.core.device import CPU, check_placement
+from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.core.trace import Tracer
@@ -95,6 +97,8 @@ class Traced:
     def __init__(self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef) -> None:
         self.name, self.closed, self.out_tree = name, closed, out_tree
         self.opened, self.consts = closed_over_nothing(closed)
+        uses = key_reuse.used_by(closed.jaxpr) if config.debug_key_reuse.value else {}
+        self.used_up = [i for i, v in enumerate(closed.jaxpr.invars) if v in uses]
         self._executable: runtime.Executable | None = None
         self._lock = threading.Lock()
 
@@ -159,6 +163,8 @@ class JitFunction:
         if program is None:
             program = self._trace(args, kwargs, static, tree, avals)
             self._cache[key] = program
+        for i in program.used_up:
+            key_reuse.use(leaves[i])
         if context.trace is not None or any(isinstance(x, Tracer) for x in leaves):
             outs = jit_p.bind(*program.consts, *map(operand_of, leaves), jaxpr=program.opened, name=program.name)
             return program.out_tree.unflatten(outs)
@@ -378,6 +384,8 @@ def jit(
         raise ValueError(
             f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none."
         )
-    if in_shardings is not None or out_shardings is not None:
-        raise NotImplementedError("jit: in_shardings and out_shardings need sharding, which jaxlite does not have yet.")
+    check_placement("jit", device=device, in_shardings=in_shardings, out_shardings=out_shardings)
+    if backend not in (None, CPU.platform):
+        refuse("jit", "backend", backend, None, "programs run on the CPU")
+    refuse("jit", "abstracted_axes", abstracted_axes, None, "shapes are fixed while tracing")
     return JitFunction(fun, Options(fun, static_argnums, static_argnames, donate_argnums, donate_argnames))

@@ -204,6 +204,30 @@ def test_nested_loops() -> None:
     assert_same(jax.jit(jax.grad(lambda x: f(x)[0]))(1.5), jax.grad(lambda x: g(x)[0])(1.5))
 
 
+WEAK_CARRIES = {
+    "fori_loop": (lambda: lax.fori_loop(0, 3, lambda i, c: c * 1.5, 1), 3.375),
+    "fori_loop, traced bound": (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c * 1.5, 1))(3), 3.375),
+    "scan": (lambda: lax.scan(lambda c, x: (c * 1.5, None), 1, None, length=3)[0], 3.375),
+    "while_loop": (lambda: lax.while_loop(lambda c: c < 3, lambda c: c * 1.5, 1), 3.375),
+    "weak array": (lambda: lax.fori_loop(0, 3, lambda i, c: c * 1.5, jnp.asarray(1)), 3.375),
+    "swapped, first": (lambda: lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (1, 2.5))[0], 2.5),
+    "swapped, second": (lambda: lax.scan(lambda c, _: ((c[1], c[0]), None), (1, 2.5), None, length=1)[0][1], 1.0),
+    "slope": (lambda: jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, 1))(2.0), 12.0),
+}
+
+
+@pytest.mark.parametrize("name", WEAK_CARRIES)
+def test_weak_integers_become_what_the_body_gives(name: str) -> None:
+    loop, wanted = WEAK_CARRIES[name]
+    result = loop()
+    assert result.dtype == jnp.float32 and float(result) == wanted
+
+
+def test_a_weak_carry_takes_the_width_of_the_body() -> None:
+    a, b = lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (1, jnp.float16(2.5)))
+    assert (a.dtype, float(a)) == (jnp.float16, 2.5) and (b.dtype, float(b)) == (jnp.float16, 1.0)
+
+
 REFUSED = [
     (
         lambda: lax.scan(lambda c, x: (jnp.ones(2), x), jnp.ones(3), jnp.ones(4)),
@@ -230,6 +254,23 @@ REFUSED = [
     ),
     (lambda: lax.cond(jnp.ones(2) > 0, lambda: 1, lambda: 2), TypeError, "Pred must be a scalar"),
     (lambda: lax.switch(0, []), ValueError, "Empty branch"),
+    (
+        lambda: lax.fori_loop(0, 3, lambda i, c: {"a": c["a"] * 1.5}, {"a": jnp.int32(1)}),
+        TypeError,
+        r"fori_loop: body_fun must .*\n  carry\['a'\] goes in as int32\[\] and comes out as float32\[\]",
+    ),
+    (
+        lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: {"a": c["a"] * 1.5}, {"a": jnp.int32(1)}))(3),
+        TypeError,
+        r"fori_loop: body_fun must .*\n  carry\['a'\] goes in as int32\[\] and comes out as float32\[\]",
+    ),
+    (
+        lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 1),
+        TypeError,
+        r"input carry has structure PyTreeDef\(\*\) and the output carry PyTreeDef\(\(\*, \*\)\)",
+    ),
+    (lambda: lax.fori_loop(0, 3, lambda i, c: jnp.int32(2), 1.5), TypeError, "carry goes in as float32"),
+    (lambda: lax.fori_loop(0, 3, lambda i, c: c * 1.5, True), TypeError, "carry goes in as bool"),
     (lambda: lax.fori_loop(0.5, 3, lambda i, x: x, 1), TypeError, "lower must be an integer"),
 ]
 

@@ -157,7 +157,51 @@ def branch(speed: Any) -> Any:
     return speed if speed > 0 else -speed
 
 
+class Labelled:
+    def __init__(self, value: Any, label: Any) -> None:
+        self.value, self.label = value, label
+
+
+jax.tree_util.register_pytree_node(
+    Labelled, lambda node: ((node.value,), node.label), lambda label, children: Labelled(children[0], label)
+)
+
+
+def test_data_of_nodes_need_not_hash() -> None:
+    traces = []
+
+    @jax.jit
+    def f(node: Any) -> Any:
+        traces.append(node.label)
+        return Labelled(node.value * len(node.label), node.label)
+
+    results = [f(Labelled(2.0, label)) for label in ([1, 2], [1, 2], [1, 2, 3], {"a": 1})]
+    assert [float(r.value) for r in results] == [4.0, 4.0, 6.0, 2.0]
+    assert traces == [[1, 2], [1, 2, 3], {"a": 1}]
+
+
+def test_arrays_as_data_of_nodes() -> None:
+    label = np.arange(3.0)
+    f = jax.jit(lambda node: node.value * node.label.sum())
+    assert [float(f(Labelled(2.0, label))) for _ in range(2)] == [6.0, 6.0]
+    assert (
+        float(jax.lax.fori_loop(0, 2, lambda i, n: Labelled(n.value * 3.0, label), Labelled(2.0, label)).value) == 18.0
+    )
+    same_hash = Labelled(2.0, label.copy())
+    with pytest.raises(ValueError, match="data of a pytree node of class Labelled do not compare"):
+        f(same_hash)
+
+
+def test_where_programs_run() -> None:
+    (device,) = jax.devices("cpu")[:1]
+    assert float(jax.jit(lambda x: x * 2, device=device, backend="cpu")(3.0)) == 6.0
+
+
 REFUSED = [
+    (lambda: jax.jit(lambda x: x, device="tpu"), NotImplementedError, "jit: device='tpu'"),
+    (lambda: jax.jit(lambda x: x, backend="tpu"), NotImplementedError, "jit: backend='tpu'"),
+    (lambda: jax.jit(lambda x: x, abstracted_axes=("n",)), NotImplementedError, "jit: abstracted_axes="),
+    (lambda: jax.jit(lambda x: x, in_shardings=(None, "x")), NotImplementedError, "jit: in_shardings="),
     (
         lambda: branch(3.0),
         jax.errors.TracerBoolConversionError,

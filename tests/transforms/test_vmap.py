@@ -73,7 +73,23 @@ def test_unbound_axis() -> None:
         jax.vmap(lambda x: lax.psum(x, "j"), axis_name="i")(jnp.ones(3))
 
 
+def test_unmapped_arguments_pass_as_they_are() -> None:
+    x, marker = jnp.arange(2.0), object()
+    np.testing.assert_array_equal(jax.vmap(lambda x, f: f(x), (0, None))(x, jnp.square), [0, 1])
+    np.testing.assert_array_equal(jax.vmap(lambda x, d: x + len(d["a"]), (0, None))(x, {"a": "abc"}), [3, 4])
+    np.testing.assert_array_equal(jax.vmap(lambda x, m: x + (m is marker), (0, None))(x, marker), [1, 2])
+    np.testing.assert_array_equal(
+        jax.jit(lambda x: jax.vmap(lambda x, p: p[0](x) * p[1], (0, (None, 0)))(x, (jnp.square, x)))(x + 1), [1, 8]
+    )
+
+
 REFUSED = [
+    (
+        lambda: jax.vmap(lambda x, f: x)(jnp.ones(2), "abc"),
+        TypeError,
+        "maps argument f along axis 0, but 'abc' of type",
+    ),
+    (lambda: jax.vmap(lambda x, f: x)(jnp.ones(2), f=len), TypeError, "maps argument f .* by position, with None"),
     (
         lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)),
         ValueError,

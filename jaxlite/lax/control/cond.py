@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, Var, evaluate
+from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
@@ -51,6 +52,9 @@ class Cond(HigherOrder):
         if len(operands) != len(first.in_avals):
             raise TypeError(f"cond: the branches take {len(first.in_avals)} operands, got {len(operands)}.")
         return tuple(first.out_avals)
+
+    def uses_up(self, **params: Any) -> tuple[int, ...]:
+        return tuple(sorted({1 + i for branch in params["branches"] for i in used_by_steps(branch.jaxpr, ())}))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         branches = params["branches"]

@@ -12,7 +12,8 @@ import numpy as np
 from jaxlite.core import config
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.dtypes import physical
-from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
+from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
+from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
 from jaxlite.core.tracebacks import boundary
@@ -21,7 +22,7 @@ from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, add, instantiate, is_linear, zeros
 from jaxlite.lax.control.trace_functions import debug_info, traced
-from jaxlite.lax.control.while_loop import check_carry, settle_carry
+from jaxlite.lax.control.while_loop import LoopWords, check_carry, settle_carry
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.families.higher_order import (
     HigherOrder,
@@ -53,6 +54,12 @@ class Scan(HigherOrder):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         outs, k = params["jaxpr"].out_avals, params["num_carry"]
         return (*outs[:k], *(a.update(shape=(params["length"], *a.shape)) for a in outs[k:]))
+
+    def uses_up(self, **params: Any) -> tuple[int, ...]:
+        body = params["jaxpr"].jaxpr
+        consts, carry, _ = self._parts(body.invars, params)
+        same = [v for v, out in zip(carry, body.outvars[: len(carry)], strict=True) if v is out]
+        return used_by_steps(body, [*consts, *same] if params["length"] > 1 else [])
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         consts, carry, xs = self._parts(arrays, params)
@@ -254,20 +261,36 @@ def scan(
     steps = _length(xs, xs_leaves, length)
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, steps, reverse)
+    words = LoopWords("scan", "the body")
+    return run_scan(words, _pair(f), init, xs, steps, debug_info(f, (init, xs)), reverse=reverse, unroll=unroll)
+
+
+def run_scan(
+    words: LoopWords,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    steps: int,
+    info: DebugInfo,
+    *,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """``scan``, for whatever function is a loop of that kind; ``info`` and ``words`` are what messages say."""
+    xs_leaves = [operand_of(x) for x in tree_flatten(xs)[0]]
     init_leaves, init_tree = tree_flatten(init)
     init_leaves = [operand_of(x) for x in init_leaves]
     slices = [aval_of(x).update(shape=aval_of(x).shape[1:]) for x in xs_leaves]
     in_tree = tree_flatten((init, xs))[1]
-    info = debug_info(f, (init, xs))
 
     def trace(avals: list[ShapedArray]) -> tuple[ClosedJaxpr, Any, int]:
-        closed, tree = traced(_pair(f), in_tree, [*avals, *slices], info)
+        closed, tree = traced(f, in_tree, [*avals, *slices], info)
         return closed, tree, 0
 
     init_leaves, closed, out_tree = settle_carry(trace, init_leaves)
     carry_tree, ys_tree = out_tree.children()
     n_out = carry_tree.num_leaves
-    check_carry("scan", "the body", init_tree, [aval_of(x) for x in init_leaves], carry_tree, closed.out_avals[:n_out])
+    check_carry(words, init_tree, [aval_of(x) for x in init_leaves], carry_tree, closed.out_avals[:n_out])
     opened, consts = closed_over_nothing(closed)
     outs = scan_p.bind(
         *consts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.jaxpr import ClosedJaxpr, Var, evaluate
+from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
+from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.core.source import current
@@ -51,6 +53,12 @@ class While(HigherOrder):
     def _parts(self, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
         c, b = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         return list(values[:c]), list(values[c:b]), list(values[b:])
+
+    def uses_up(self, **params: Any) -> tuple[int, ...]:
+        body, first = params["body_jaxpr"].jaxpr, params["cond_nconsts"]
+        consts, carry = body.invars[: params["body_nconsts"]], body.invars[params["body_nconsts"] :]
+        same = [v for v, out in zip(carry, body.outvars, strict=True) if v is out]
+        return tuple([first + i for i in used_by_steps(body, [*consts, *same])])
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         for_cond, for_body, carry = self._parts(arrays, params)
@@ -181,15 +189,28 @@ def _freezing(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int) ->
 while_p = While()
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class LoopWords:
+    """How messages speak of a loop: its function's name, its body's, and how many leading parts of the carry count
+    steps, which the user did not write."""
+
+    name: str
+    body: str
+    counters: int = 0
+
+
 def check_carry(
-    name: str, what: str, tree: Any, before: Sequence[ShapedArray], out_tree: Any, after: Sequence[ShapedArray]
+    words: LoopWords, tree: Any, before: Sequence[ShapedArray], out_tree: Any, after: Sequence[ShapedArray]
 ) -> None:
     """``TypeError`` where the carry's structure or a leaf's type changes, with its path and both types."""
+    if words.counters:
+        tree, out_tree = tree.children()[-1], out_tree.children()[-1]
+        before, after = before[words.counters :], after[words.counters :]
+    must = f"{words.name}: {words.body} must give a carry of the"
     if tree != out_tree:
         raise TypeError(
-            f"{name}: {what} must give a carry of the structure that it takes, but the input carry "
-            f"has structure {tree} and the "
-            f"output carry {out_tree}."
+            f"{must} structure that it takes, but the input carry has structure {tree} and the output carry {out_tree}."
         )
     paths = [p for p, _ in tree_leaves_with_path(tree.unflatten([0] * tree.num_leaves))]
     wrong = [
@@ -199,7 +220,7 @@ def check_carry(
     ]
     if wrong:
         raise TypeError("\n".join([
-            f"{name}: {what} must give a carry of the types that it takes, but", *wrong,
+            f"{must} types that it takes, but", *wrong,
             "Convert the result with .astype, or give an initial carry of the type that comes out.",
         ]))  # fmt: skip
 
@@ -207,8 +228,8 @@ def check_carry(
 def settle_carry(
     trace: Callable[[list[ShapedArray]], tuple[ClosedJaxpr, Any, int]], carry: list[Any]
 ) -> tuple[list[Any], ClosedJaxpr, Any]:
-    """Traces a body on the carry's types; where a weak leaf comes out strong, the initial one is made so and it is
-    traced again.
+    """Traces a body on the carry's types; where a weak leaf comes out of another type, or strong, the initial one is
+    promoted to it and the body traced again.
 
     ``trace`` gives the jaxpr, its result's structure and the position of the carry among its results.
     """
@@ -216,20 +237,24 @@ def settle_carry(
         avals = [aval_of(c) for c in carry]
         closed, out_tree, at = trace(avals)
         after = closed.out_avals[at : at + len(carry)]
-        if len(after) != len(carry) or all(
-            a.weak_type <= b.weak_type or not a.weak_type for a, b in zip(avals, after, strict=True)
-        ):
-            return carry, closed, out_tree
-        carry = [_strengthened(c, a, b) for c, a, b in zip(carry, avals, after, strict=True)]
+        if len(after) != len(carry) or not any(map(_unsettled, avals, after)):
+            break
+        carry = [_promoted(c, a, b) for c, a, b in zip(carry, avals, after, strict=True)]
     return carry, closed, out_tree
 
 
-def _strengthened(value: Any, before: ShapedArray, after: ShapedArray) -> Any:
-    """A weak initial value in the type that it and what comes out promote to."""
-    if not before.weak_type or after.weak_type:
+def _unsettled(before: ShapedArray, after: ShapedArray) -> bool:
+    """Whether a weak leaf comes out as something else that it can be promoted to."""
+    other = (before.dtype, True) != (after.dtype, after.weak_type)
+    return before.weak_type and other and not dtypes.is_key(after.dtype)
+
+
+def _promoted(value: Any, before: ShapedArray, after: ShapedArray) -> Any:
+    """A weak initial value in the type that it and what comes out promote to, strong from now on: so it settles."""
+    if not _unsettled(before, after):
         return value
-    dtype, weak = dtypes.promote_types((before.dtype, True), (after.dtype, False))
-    return convert(value, dtype, weak)
+    dtype, _ = dtypes.promote_types((before.dtype, True), (after.dtype, after.weak_type))
+    return convert(value, dtype, False)
 
 
 @boundary
@@ -243,10 +268,18 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if config.disable_jit.value:
         return _while_in_python(cond_fun, body_fun, init_val)
+    return run_while(
+        LoopWords("while_loop", "body_fun"), cond_fun, body_fun, init_val, debug_info(body_fun, (init_val,))
+    )
+
+
+def run_while(
+    words: LoopWords, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, info: DebugInfo
+) -> Any:
+    """``while_loop``, for whatever function is a loop of that kind; ``info`` and ``words`` are what messages say."""
     leaves, tree = tree_flatten(init_val)
     leaves = [operand_of(x) for x in leaves]
     single = tree_flatten((init_val,))[1]
-    info = debug_info(body_fun, (init_val,))
 
     def trace(avals: list[ShapedArray]) -> tuple[ClosedJaxpr, Any, int]:
         closed, out_tree = traced(body_fun, single, avals, info)
@@ -254,7 +287,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     leaves, body, out_tree = settle_carry(trace, leaves)
     avals = [aval_of(x) for x in leaves]
-    check_carry("while_loop", "body_fun", tree, avals, out_tree, body.out_avals)
+    check_carry(words, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = traced(cond_fun, single, avals, debug_info(cond_fun, (init_val,)))
     if (
         cond_tree.num_leaves != 1
@@ -289,7 +322,7 @@ def fori_loop(
     >>> fori_loop(0, 4, lambda i, total: total + i, 0)
     Array(6, dtype=int32, weak_type=True)
     """
-    from jaxlite.lax.control.scan import scan
+    from jaxlite.lax.control.scan import run_scan
 
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -309,15 +342,20 @@ def fori_loop(
             i, value = state
             return (add(i, full_like(i, 1)), body_fun(i, value)), None
 
-        (_, out), _ = scan(step, (first if weak else constant(first, dtype), init_val), None, length=trips, unroll=unroll or 1)
+        start = first if weak else constant(first, dtype)
+        words = LoopWords("fori_loop", "body_fun", counters=1)
+        info = debug_info(body_fun, (start, init_val))
+        (_, out), _ = run_scan(words, step, (start, init_val), None, trips, info, unroll=unroll or 1)
         return out
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
     start, stop = convert(lower, dtype), convert(upper, dtype)
-    out = while_loop(
+    out = run_while(
+        LoopWords("fori_loop", "body_fun", counters=2),
         lambda s: lt(s[0], s[1]),
         lambda s: (add(s[0], constant(1, dtype)), s[1], body_fun(s[0], s[2])),
         (start, stop, init_val),
+        debug_info(body_fun, (start, init_val)),
     )
     return out[2]
 
