@@ -29,7 +29,7 @@ def lower_scatter(group: Group, makers: dict[Var, JaxprEqn]) -> Lowered:
         place, inside = element_place(
             b,
             numbers.as_gather(),
-            eqn.params["mode"],
+            eqn.params["mode"].when_writing,
             operand.shape,
             window,
             index,

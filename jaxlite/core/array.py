@@ -196,10 +196,14 @@ class Array:
         return _rebuild, (np.array(self.elements), self.aval.dtype, self.aval.weak_type)
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return Array(self.aval, np.array(self.elements))
+        return self.copied()
 
     def __copy__(self) -> Array:
-        return self
+        return self.copied()
+
+    def copied(self) -> Array:
+        """An array of its own memory: deleting or donating one leaves the other."""
+        return Array(self.aval, np.array(self.elements))
 
     def __dlpack__(self, **options: Any) -> Any:
         # NumPy exports only writable arrays before DLPack 1; the consumer's copy rules apply from there.
@@ -266,6 +270,14 @@ def from_numpy(view: np.ndarray[Any, Any], weak_type: bool = False) -> Array:
     """An ``Array`` on NumPy's own memory, which nobody may write to afterwards; the dtype is kept."""
     view = np.asarray(view)
     return Array(ShapedArray(view.shape, view.dtype, weak_type), view)
+
+
+def constant(value: Any, dtype: Any) -> Any:
+    """A NumPy scalar of ``dtype``; an ``Array`` where NumPy's would be halved, as beside one made while x64 was on."""
+    if dtypes.is_key(dtype):  # both words of the key
+        return Array(ShapedArray((), dtype), np.asarray(value * (2**32 + 1), dtype.physical))
+    scalar = dtype.type(value)
+    return from_numpy(scalar) if dtype.itemsize >= 8 and dtypes.canonicalize(dtype) != dtype else scalar
 
 
 def to_array(value: Any, dtype: Any = None) -> Array:

@@ -135,8 +135,8 @@ def _check_integer(value: int, dtype: np.dtype[Any]) -> None:
 
 
 def check_dtype(dtype: Any, value: Any) -> Any:
-    """``dtype`` where arrays can hold it; ``TypeError`` for strings, objects, dates and records."""
-    if dtype.kind in "biufc" or dtype.name in ("bfloat16",) or dtype == dtypes.float0:
+    """``dtype`` where arrays can hold it; ``TypeError`` that names ``value``'s type where they cannot."""
+    if dtypes.is_array_dtype(dtype):
         return dtype
     kind = type(value).__name__
     raise TypeError(
@@ -148,6 +148,8 @@ def is_valid(value: Any) -> bool:
     """Whether a primitive accepts ``value``."""
     if getattr(value, "aval", None) is not None or type(value) in dtypes.PYTHON_SCALARS:
         return True
-    return isinstance(value, (np.ndarray, np.generic)) and (
-        value.dtype.kind in "biufc" or value.dtype.name == "bfloat16"
+    return (
+        isinstance(value, (np.ndarray, np.generic))
+        and value.dtype != dtypes.float0
+        and dtypes.is_array_dtype(value.dtype)
     )

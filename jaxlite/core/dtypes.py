@@ -65,6 +65,8 @@ _SHORT = {
     "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
 
+_NATIVE = frozenset(np.dtype(name) for name in _SHORT if name != "bfloat16")
+
 _HALVED = {
     np.dtype(np.int64): np.dtype(np.int32),
     np.dtype(np.uint64): np.dtype(np.uint32),
@@ -114,9 +116,19 @@ def as_dtype(spec: Any) -> Any:
         raise TypeError(f"{spec!r} is not a dtype.  Write one such as jax.numpy.float32.") from None
 
 
+def is_array_dtype(dtype: Any) -> bool:
+    """Whether arrays can hold ``dtype``: not long doubles, strings, objects, dates, records, swapped bytes."""
+    return dtype in _NATIVE or isinstance(dtype, KeyDtype) or dtype.name == "bfloat16" or dtype == float0
+
+
 def canonicalize(spec: Any) -> Any:
-    """``as_dtype(spec)``, 64-bit types halved while ``jax_enable_x64`` is off."""
+    """``as_dtype(spec)``, 64-bit types halved while ``jax_enable_x64`` is off; ``TypeError`` if no array holds it."""
     dtype = as_dtype(spec)
+    if not is_array_dtype(dtype):
+        raise TypeError(
+            f"Dtype {dtype} is not a valid JAX array type.  Only arrays of numeric types are supported, in the "
+            f"machine's byte order: {', '.join(_SHORT)}."
+        )
     if config.enable_x64.value or isinstance(dtype, KeyDtype):
         return dtype
     return _HALVED.get(dtype, dtype)
@@ -243,7 +255,8 @@ def promote_types(*typed: tuple[Any, bool]) -> tuple[Any, bool]:
     """
     first = typed[0]
     if all(t == first for t in typed):
-        return first[0], first[1] and first[0].kind != "b"
+        weak = first[1] and first[0].kind != "b"
+        return (canonicalize(first[0]) if weak else first[0]), weak
     if any(isinstance(t[0], KeyDtype) for t in typed):
         raise TypePromotionError("Random keys do not promote to other dtypes.  Use jax.random.key_data first.")
     if config.numpy_dtype_promotion.value == "strict":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from jaxlite.core import dtypes
+from jaxlite.core.array import constant
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import get
 
@@ -50,8 +51,7 @@ def zeros(aval: ShapedArray) -> Any:
     dtype = aval.dtype
     if dtype == dtypes.float0:
         dtype = dtypes.as_dtype(bool)
-    scalar = dtypes.physical(dtype).type(0)
-    return get("broadcast_in_dim").bind(scalar, shape=aval.shape, broadcast_dimensions=(), sharding=None)
+    return get("broadcast_in_dim").bind(constant(0, dtype), shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
 def instantiate(tangent: Any) -> Any:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.core import dtypes
-from jaxlite.core.array import Array, to_array
+from jaxlite.core.array import Array, constant as constant, to_array
 from jaxlite.core.avals import ShapedArray, aval_of, is_valid
 from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
@@ -29,11 +28,6 @@ def operand_of(value: Any) -> Any:
 def operands_of(*values: Any) -> list[Any]:
     """Each value as a primitive takes it."""
     return [operand_of(v) for v in values]
-
-
-def constant(value: Any, dtype: Any) -> Any:
-    """A NumPy scalar of ``dtype``."""
-    return dtypes.physical(dtype).type(value)
 
 
 def full_like(x: Any, value: Any) -> Any:

@@ -173,9 +173,9 @@ def gelu(x: Any, approximate: bool = True) -> Any:
         root = constant_like(value, np.sqrt(2 / np.pi))
         inner = lax.add(value, lax.mul(constant_like(value, 0.044715), lax.integer_pow(value, 3)))
         bell = lax.mul(constant_like(value, 0.5), lax.add(constant_like(value, 1), lax.tanh(lax.mul(root, inner))))
-        return lax.mul(value, bell)
+        return convert(lax.mul(value, bell), value.dtype)  # of a Python number too: not weak, as in JAX
     tail = lax.erfc(lax.mul(lax.neg(value), constant_like(value, np.sqrt(0.5))))
-    return lax.mul(lax.mul(constant_like(value, 0.5), value), tail)
+    return convert(lax.mul(lax.mul(constant_like(value, 0.5), value), tail), value.dtype)
 
 
 def glu(x: Any, axis: int = -1) -> Any:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from jaxlite import lax
-from jaxlite.core import dtypes
+from jaxlite.core import config, dtypes
+from jaxlite.core.array import Array
 from jaxlite.core.avals import aval_of
 from jaxlite.core.primitive import Primitive, get
+from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.promotion import (
     array_operand,
@@ -41,7 +43,8 @@ def quick(primitive: Primitive, kinds: str, slowly: Binary) -> Binary:
     def apply(x: Any, y: Any) -> Any:
         a, b = getattr(x, "aval", None), getattr(y, "aval", None)
         if a is not None and b is not None:
-            if a.dtype is b.dtype and a.shape == b.shape and a.dtype.kind in kinds:
+            weak_and_wide = a.weak_type and a.dtype.itemsize == 8  # promotion narrows it while x64 is off
+            if a.dtype is b.dtype and a.shape == b.shape and a.dtype.kind in kinds and not weak_and_wide:
                 return bind(x, y)
         elif a is not None and not a.weak_type:
             scalar = _fitting(y, a.dtype, kinds)
@@ -60,6 +63,8 @@ def _fitting(value: Any, dtype: Any, kinds: str) -> Any:
     """A Python number as a scalar of a float ``dtype`` (or of int32), None where that takes promotion."""
     kind = type(value)
     if dtype.kind == "f":
+        if dtype.itemsize == 8 and not config.enable_x64.value:  # made while it was on: promotion narrows it
+            return None
         return dtype.type(value) if (kind is float or kind is int) and "f" in kinds else None
     if kind is int and dtype.name == "int32" and "i" in kinds and -(2**31) <= value < 2**31:
         return np.int32(value)
@@ -176,13 +181,12 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 
 def power(x1: Any, x2: Any, /) -> Any:
-    """Elementwise ``x1 ** x2``; a Python or NumPy int ``x2`` is a fixed power, taken by multiplications."""
+    """Elementwise ``x1 ** x2``; one known integer ``x2`` is a fixed power, by multiplications in ``x1``'s type."""
     check_arraylike("power", x1, x2)
-    if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)) and not isinstance(x1, bool):
-        base = array_operand("power", x1)
-        if isinstance(x2, int) or np.ndim(x2) == 0:
-            return _fixed_power(base, int(x2))
-    base, exponent = array_operand("power", x1), x2
+    known = isinstance(x2, (int, np.integer)) and not isinstance(x2, bool)
+    if known or (type(x2) is Array and not x2.shape and dtypes.is_integer(x2.dtype)):
+        return _fixed_power(array_operand("power", x1), int(x2))
+    base, exponent = array_operand("power", x1), operand_of(x2)
     types = [aval_of(base), aval_of(exponent)]
     dtype, weak = common_type(types)
     if dtypes.is_float(dtype):
@@ -302,4 +306,6 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     x, y = promoted_float("heaviside", x1, x2)
     zero = constant_like(x, 0)
     step = _select(lax.lt(x, zero), constant_like(x, 0), _select(lax.gt(x, zero), constant_like(x, 1), y))
-    return _select(lax.ne(x, x), x, step)
+    out = _select(lax.ne(x, x), x, step)
+    aval = aval_of(out)
+    return convert(out, aval.dtype, aval.weak_type and not aval.shape)  # arrays of steps are not weak, as in JAX

@@ -34,6 +34,7 @@ def array(
     refuse("array", "order", "K" if order is None else order, "K", "elements always lie in C order")
     wanted = None if dtype is None else user_dtype(dtype)
     out = _array_of(object, wanted)
+    out = out.copied() if copy and out is object and type(out) is Array else out
     missing = ndmin - len(aval_of(out).shape)
     return lax.reshape(out, (1,) * missing + aval_of(out).shape) if missing > 0 else out
 
@@ -44,9 +45,9 @@ def asarray(
     """``a`` as an array; itself where it is one of that dtype already."""
     check_placement("asarray", device=device, out_sharding=out_sharding)
     refuse("asarray", "order", "K" if order is None else order, "K", "elements always lie in C order")
-    if dtype is None and (type(a) is Array or isinstance(a, Tracer)):
+    if dtype is None and not copy and (type(a) is Array or isinstance(a, Tracer)):
         return a
-    return array(a, dtype)
+    return array(a, dtype, copy=bool(copy))
 
 
 def _array_of(value: Any, dtype: Any) -> Any:
@@ -66,9 +67,15 @@ def _array_of(value: Any, dtype: Any) -> Any:
         return _of_list(list(value), dtype)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__") or isinstance(value, memoryview):
         return _of_numpy(np.asarray(value), dtype)
-    found = np.asarray(value)
+    return _of_numpy(_read(np.asarray(value), value, dtype), dtype)
+
+
+def _read(found: Any, value: Any, dtype: Any) -> Any:
+    """``found``, the numbers in its text where a dtype says what to read (``float32("nan")``); checked."""
+    if dtype is not None and found.dtype.kind in "SU":
+        return found.astype(np.float64 if dtype.name == "bfloat16" else dtypes.physical(dtype))
     check_dtype(found.dtype, value)
-    return _of_numpy(found, dtype)
+    return found
 
 
 def _of_number(value: Any, dtype: Any) -> Any:
@@ -81,7 +88,7 @@ def _of_number(value: Any, dtype: Any) -> Any:
 
 
 def _of_numpy(value: Any, dtype: Any) -> Any:
-    check_dtype(value.dtype, value)
+    value = _read(value, value, dtype)
     if dtype is None or dtypes.canonicalize(value.dtype) == dtype:
         return to_array(value)
     if dtypes.is_key(dtype):
@@ -98,7 +105,7 @@ def _of_list(value: Any, dtype: Any) -> Any:
         raise ValueError("None is not a valid value for jnp.array")
     if not any(isinstance(leaf, Tracer) or type(leaf) is Array or hasattr(leaf, "__jax_array__") for leaf in leaves):
         found = np.asarray(value) if leaves else np.zeros(np.shape(value), np.float64)
-        check_dtype(found.dtype, value)
+        found = _read(found, value, dtype)
         if dtype is None and leaves:
             numbers = [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)]
             kinds = {type(leaf) for leaf in numbers}

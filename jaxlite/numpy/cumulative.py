@@ -19,9 +19,7 @@ def _cumulative(name: str, a: Any, axis: Any, dtype: Any, fold: Callable[[Any, i
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, len(x.shape))
-    wanted = (
-        user_dtype(dtype) if dtype is not None else (sum_dtype(x.dtype, True) if dtypes.is_bool(x.dtype) else x.dtype)
-    )
+    wanted = user_dtype(dtype) if dtype is not None else sum_dtype(x.dtype, dtypes.is_bool(x.dtype))
     return fold(convert(x, wanted), number)
 
 

@@ -12,6 +12,7 @@ from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.primitive import Primitive, get
+from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.arithmetic import _select
 from jaxlite.numpy.promotion import array_operand, broadcast_operands, constant_like, full_shape, promoted_float
 from jaxlite.transforms.custom import custom_jvp
@@ -110,7 +111,12 @@ def logaddexp_(x1: Any, x2: Any) -> Any:
 
 def hypot(x1: Any, x2: Any, /) -> Any:
     """Elementwise length of (``x1``, ``x2``), without overflow."""
-    x, y = (lax.abs(v) for v in promoted_float("hypot", x1, x2))
+    return _hypot(*promoted_float("hypot", x1, x2))
+
+
+@custom_jvp
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = lax.abs(x), lax.abs(y)
     large, small = lax.max(x, y), lax.min(x, y)
     safe = _select(lax.eq(large, constant_like(large, 0)), constant_like(large, 1), large)
     ratio = lax.div(small, safe)
@@ -119,6 +125,15 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     infinite = constant_like(x, np.inf)
     either = lax.bitwise_or(*broadcast_operands("hypot", [lax.eq(x, infinite), lax.eq(y, infinite)]))
     return _select(either, infinite, length)
+
+
+@_hypot.defjvp
+def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+    out = _hypot(*primals)
+    shape = aval_of(out).shape
+    # The cosine and sine of the angle: of the zero vector there are none, so NaN.
+    parts = [lax.mul(t, lax.div(full_shape(v, shape), out)) for v, t in zip(primals, tangents, strict=True)]
+    return out, lax.add(*(full_shape(p, shape) for p in parts))
 
 
 def deg2rad(x: Any, /) -> Any:
@@ -205,4 +220,4 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     if not (dtypes.is_integer(exponent.dtype) or dtypes.is_bool(exponent.dtype)):
         raise ValueError(f"ldexp: x2 must be an integer, got {exponent.dtype.name}.")
     x, power = promoted_float("ldexp", x, exponent)
-    return lax.mul(x, lax.exp2(power))
+    return convert(lax.mul(x, lax.exp2(power)), aval_of(x).dtype)  # not weak, as in JAX

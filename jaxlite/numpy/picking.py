@@ -11,6 +11,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer
+from jaxlite.lax.convert import constant
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherDimensionNumbers
 from jaxlite.numpy.arithmetic import remainder
@@ -37,6 +38,8 @@ def take(
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, len(x.shape))
+    if not x.shape[number] and aval_of(places).size:
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     wrap = True
@@ -79,6 +82,8 @@ def take_along_axis(
     others = tuple(d for d in range(len(x.shape)) if d != number)
     lead = result_shape("take_along_axis", [tuple(v.shape[d] for d in others) for v in (x, places)])
     x, places = (expand_to(v, _with_axis(lead, number, v.shape[number])) for v in (x, places))
+    if not x.shape[number]:
+        return lax.full(places.shape, constant(0, x.dtype))  # as JAX, which has nothing to read either
     start = from_the_front(places, x.shape[number]) if wrap_negative_indices else convert(places, np.dtype(np.int32))
     numbers = GatherDimensionNumbers((), (number,), (number,), others, others)
     return lax.gather(

@@ -18,7 +18,7 @@ from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.trace import Tracer
-from jaxlite.lax.convert import operand_of
+from jaxlite.lax.convert import constant, operand_of
 from jaxlite.lax.elementwise.casts import convert
 
 _SCALARS = (bool, int, float, complex)
@@ -62,8 +62,8 @@ def as_type(value: Any, dtype: Any, weak: bool = False) -> Any:
         if weak:
             return convert(value, dtype, True)
         if dtype.kind in "iu" and kind is int:
-            return np.array(value, own.dtype).astype(dtype)[()]  # wraps, as JAX's cast does
-        return dtype.type(value)
+            return constant(np.array(value, own.dtype).astype(dtype)[()], dtype)  # wraps, as JAX's cast does
+        return constant(value, dtype)
     return convert(value, dtype, weak)
 
 
@@ -158,9 +158,7 @@ def constant_like(x: Any, value: Any) -> Any:
     return lax_constant(value, aval.dtype)
 
 
-def lax_constant(value: Any, dtype: Any) -> Any:
-    """A NumPy scalar of ``dtype``."""
-    return dtypes.physical(dtype).type(value)
+lax_constant = constant
 
 
 def full_shape(x: Any, shape: tuple[int, ...]) -> Any:

@@ -147,7 +147,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     return convert(sign * powers if not sign.shape or axis == 0 else powers * sign, wanted)
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
     """Coordinate arrays of the grid that vectors span; "xy" puts the second vector along rows."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing!r}")
@@ -167,7 +167,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         shape = [n if i == place or not sparse else 1 for i, n in enumerate(lengths)]
         return lax.broadcast_in_dim(vector, shape, (place,))
 
-    return [spread(v, p) for v, p in zip(vectors, places, strict=True)]
+    return tuple(spread(v, p) for v, p in zip(vectors, places, strict=True))
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

@@ -64,7 +64,8 @@ def reduce_with(
 
 
 def sum_dtype(dtype: Any, promote_integers: bool) -> Any:
-    """The dtype that sums of ``dtype`` are taken in: small integers and bools widen."""
+    """The dtype that sums of ``dtype`` are taken in: small integers and bools widen, 64 bits narrow with x64 off."""
+    dtype = dtypes.canonicalize(dtype)
     if not promote_integers or dtypes.is_inexact(dtype):
         return dtype
     default = dtypes.canonicalize(np.uint64 if dtype.kind == "u" else np.int64)
@@ -116,6 +117,7 @@ def _extremum(
     name: str, primitive: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any, identity: Any, combine: Any
 ) -> Any:
     x = array_operand(name, a)
+    x = convert(x, dtypes.canonicalize(x.dtype), x.weak_type)
     if where is not None and initial is None:
         raise ValueError(
             f"reduction operation {name} does not have an identity, so to use a where mask one has to specify 'initial'"

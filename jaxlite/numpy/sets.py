@@ -11,6 +11,7 @@ from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.device import check_placement
+from jaxlite.lax.convert import constant
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.joining import concatenate
@@ -55,6 +56,15 @@ def _sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> tuple[Any, An
 
     flat = ravel(x)
     n = flat.shape[0]
+    if not n:
+        if size and fill_value is None:
+            raise ValueError(
+                "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified: "
+                f"an array of shape {x.shape} has no value to fill {size} places with."
+            )
+        filler = convert(asarray(0 if fill_value is None else fill_value), x.dtype)
+        nothing = lax.full((0,), constant(0, dtypes.canonicalize(np.int64)))
+        return lax.broadcast_in_dim(filler, (size,), ()), nothing, lax.reshape(nothing, x.shape), nothing
     values, order = lax.sort((flat, lax.iota(np.int32, n)), 0, True, 1)
     differs = lax.ne(lax.slice_in_dim(values, 1, n), lax.slice_in_dim(values, 0, n - 1))
     if equal_nan and dtypes.is_float(x.dtype):

@@ -21,7 +21,7 @@ from jaxlite.numpy.reductions import sum_
 
 def _computing(dtype: Any, x: Any) -> tuple[Any, Any]:
     """The dtype of the result, and that of the sums behind it: at least 32 bits wide."""
-    wanted = to_float(x.dtype) if dtype is None else user_dtype(dtype)
+    wanted = dtypes.canonicalize(to_float(x.dtype)) if dtype is None else user_dtype(dtype)
     return wanted, np.dtype(np.float32) if dtypes.is_narrow_float(wanted) else wanted
 
 
@@ -126,7 +126,7 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: A
         raise NotImplementedError("quantile: weights= is not supported.")
     if len(q.shape) > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    dtype = to_float(x.dtype)
+    dtype = dtypes.canonicalize(to_float(x.dtype))
     x, q = convert(x, dtype), convert(q, dtype)
     shape = x.shape
     axes = axes_of(axis, len(shape))

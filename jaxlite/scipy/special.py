@@ -86,17 +86,42 @@ def xlogy(x: Any, y: Any) -> Any:
     return _xlogy(*promoted_float("xlogy", x, y))
 
 
+@custom_jvp
+def _xlog1py(x: Any, y: Any) -> Any:
+    return _select(lax.eq(x, constant_like(x, 0)), constant_like(x, 0), lax.mul(x, lax.log1p(y)))
+
+
+@_xlog1py.defjvp
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = _xlog1py(x, y)
+    shape = aval_of(out).shape
+    parts = [lax.mul(tx, lax.log1p(y)), lax.div(lax.mul(ty, x), lax.add(constant_like(y, 1), y))]
+    return out, lax.add(*(full_shape(p, shape) for p in parts))
+
+
 def xlog1py(x: Any, y: Any) -> Any:
     """``x * log1p(y)``, 0 where ``x`` is 0."""
-    a, b = promoted_float("xlog1py", x, y)
-    return _select(lax.eq(a, constant_like(a, 0)), constant_like(a, 0), lax.mul(a, lax.log1p(b)))
+    return _xlog1py(*promoted_float("xlog1py", x, y))
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return _xlogy(x, x)
+
+
+@_xlogx.defjvp
+def _xlogx_jvp(primals: Any, tangents: Any) -> Any:
+    # One slope rather than the two of xlogy, whose second, x / x, is NaN at 0 and at infinity.
+    (x,), (t,) = primals, tangents
+    return _xlogx(x), lax.mul(t, lax.add(lax.log(x), constant_like(x, 1)))
 
 
 def entr(x: Any) -> Any:
     """``-x log(x)``, 0 at 0, -inf below."""
     (value,) = promoted_float("entr", x)
     below = lax.lt(value, constant_like(value, 0))
-    return _select(below, constant_like(value, -np.inf), lax.neg(_xlogy(value, value)))
+    return _select(below, constant_like(value, -np.inf), lax.neg(_xlogx(value)))
 
 
 def rel_entr(p: Any, q: Any) -> Any:

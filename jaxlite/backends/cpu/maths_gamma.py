@@ -58,7 +58,7 @@ def _lgamma_positive(e: Instructions, x: Word) -> Word:
 
 
 def digamma(e: Instructions, x: Word) -> Word:
-    """The derivative of lgamma; NaN at 0 and the negative integers, as JAX has it."""
+    """The derivative of lgamma; -inf at 0 and NaN at the negative integers, as JAX has it."""
     if x.dtype == F32:
         return e.cast("fptrunc", digamma(e, e.cast("fpext", x, F64)), F32)
     mirror = e.lt(x, 0.5)
@@ -76,4 +76,4 @@ def digamma(e: Instructions, x: Word) -> Word:
     reflected = e.sub(positive, e.div(_PI, tan_common(e, e.mul(_PI, distance))))
     value = e.select(mirror, reflected, positive)
     pole = e.and_(e.le(x, 0.0), e.eq(distance, 0.0))
-    return e.select(pole, NAN, value)
+    return e.select(e.eq(x, 0.0), -INF, e.select(pole, NAN, value))

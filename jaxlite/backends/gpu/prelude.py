@@ -114,7 +114,8 @@ __device__ inline unsigned short jl_next16(unsigned short x, unsigned short y, f
 
 // the logarithmic derivative of gamma: recurrence up to 8, then the asymptotic series
 __device__ inline double jl_digamma(double x) {
-    if (x <= 0 && x == rint(x)) return jl_bitcast<double>(0x7FF8000000000000ULL);
+    if (x == 0) return jl_bitcast<double>(0xFFF0000000000000ULL);
+    if (x < 0 && x == rint(x)) return jl_bitcast<double>(0x7FF8000000000000ULL);
     double reflected = 0;
     if (x < 0.5) {
         reflected = 3.141592653589793 / tan(3.141592653589793 * (x - rint(x)));

@@ -237,10 +237,10 @@ class Pow(Elementwise):
             shape = aval_of(out).shape
             exponent = y if aval_of(y).dtype == dtype else convert(y, new_dtype=dtype, weak_type=False, sharding=None)
             exponent = to_shape(exponent, shape)
-            is_zero = eq(exponent, full_like(exponent, 0))
-            lowered = select(is_zero, sub(exponent, full_like(exponent, 1)), full_like(exponent, 1))
-            slope = mul(exponent, pow(to_shape(x, shape), lowered))
-            return mul(to_shape(t, shape), select(is_zero, slope, full_like(slope, 0)))
+            slope = mul(exponent, pow(to_shape(x, shape), sub(exponent, full_like(exponent, 1))))
+            if dtypes.is_integer(aval_of(y).dtype):  # x ** 0 is 1 everywhere; a float 0 may be any small exponent
+                slope = select(eq(exponent, full_like(exponent, 0)), slope, full_like(slope, 0))
+            return mul(to_shape(t, shape), slope)
 
         def along_y(t: Any) -> Any:
             base = to_shape(x, aval_of(out).shape)
@@ -317,7 +317,13 @@ class Abs(Elementwise):
         return np.abs(x)
 
     def partials(self, out: Any, x: Any) -> Any:
-        return (lambda t: mul(t, get("sign").bind(x)),)
+        def along_x(t: Any) -> Any:
+            # 1 at 0, as in JAX: the slope on the right.
+            upward = get("ge").bind(x, full_like(x, 0))
+            one = to_shape(full_like(x, 1), aval_of(x).shape)
+            return mul(t, get("select_n").bind(upward, neg(one), one))
+
+        return (along_x,)
 
 
 @final
@@ -374,7 +380,7 @@ class Cbrt(Elementwise):
         return np.cbrt(x)
 
     def partials(self, out: Any, x: Any) -> Any:
-        return (lambda t: mul(t, mul(full_like(x, 1 / 3), div(out, x))),)
+        return (lambda t: mul(t, mul(full_like(x, 1 / 3), integer_pow(out, -2))),)
 
 
 add_p, add_any_p, sub_p, neg_p, mul_p, div_p, rem_p = Add(), AddAny(), Sub(), Neg(), Mul(), Div(), Rem()

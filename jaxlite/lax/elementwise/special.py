@@ -61,8 +61,8 @@ class Digamma(Mapped):
     name, opcode, accepts = "digamma", "digamma", "f"
     samples = (Sample(((3, 5),), low=0.3, high=6.0),)
     function = staticmethod(
-        lambda x: np.where(x == 0, np.nan, special("digamma", x))
-    )  # a pole without a side, as JAX has it
+        lambda x: np.where(x == 0, -np.inf, special("digamma", x))
+    )  # the limit from the right at both zeros, as JAX has it
 
     def partials(self, out: Any, x: Any) -> Any:
         raise NonDifferentiableError(

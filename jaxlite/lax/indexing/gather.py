@@ -57,10 +57,10 @@ class Gather(Primitive):
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         operand, indices = avals
         n, window = params["dimension_numbers"], params["slice_sizes"]
+        if len(window) != operand.ndim:
+            raise TypeError(f"gather: slice_sizes {window} must have one length for each axis of {operand.shape}.")
         if not dtypes.is_integer(indices.dtype):
             raise ValueError(f"Gather indices must be integers, got {indices.dtype.name}.")
-        if len(window) != operand.ndim or any(not 0 <= w <= s for w, s in zip(window, operand.shape, strict=True)):
-            raise TypeError(f"gather: slice_sizes {window} must be between 0 and the operand's shape {operand.shape}.")
         if indices.ndim < 1 or indices.shape[-1] != len(n.start_index_map):
             raise TypeError(
                 f"gather: the last axis of the indices, of shape {indices.shape}, must have one "
@@ -74,6 +74,10 @@ class Gather(Primitive):
         offsets, batch = iter(kept), iter(indices.shape[:-1])
         rank = len(kept) + indices.ndim - 1
         shape = tuple(next(offsets) if d in n.offset_dims else next(batch) for d in range(rank))
+        # A result without elements reads nothing, so its windows fit anywhere: no places, or a batch of none.
+        fits = all(0 <= w <= s or 0 in shape for w, s in zip(window, operand.shape, strict=True))
+        if not fits:
+            raise TypeError(f"gather: slice_sizes {window} must be between 0 and the operand's shape {operand.shape}.")
         return (ShapedArray(shape, operand.dtype, operand.weak_type),)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:

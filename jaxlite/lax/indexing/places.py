@@ -38,6 +38,11 @@ class GatherScatterMode(enum.Enum):
             raise ValueError(f"Unknown gather mode {mode!r}: use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
         return names[mode]
 
+    @property
+    def when_writing(self) -> GatherScatterMode:
+        """What a scatter does: as XLA, it drops a window that breaks its promise, where a gather moves it inside."""
+        return GatherScatterMode.FILL_OR_DROP if self is GatherScatterMode.PROMISE_IN_BOUNDS else self
+
     def __str__(self) -> str:
         return f"GatherScatterMode.{self.name}"
 

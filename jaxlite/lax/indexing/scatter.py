@@ -41,7 +41,11 @@ class Scatter(Primitive):
              "indices_are_sorted": False, "unique_indices": False},
             low=-2, high=6, dtypes=("float32", "int32", "float32"),
         )
-        for mode in (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP)
+        for mode in (
+            GatherScatterMode.CLIP,
+            GatherScatterMode.FILL_OR_DROP,
+            GatherScatterMode.PROMISE_IN_BOUNDS,
+        )
     )  # fmt: skip
 
     @abstractmethod
@@ -101,7 +105,8 @@ class Scatter(Primitive):
             return (out,)
         n = params["dimension_numbers"]
         window = self.window(n, operand.shape, updates.shape)
-        places, inside = array_places(n.as_gather(), params["mode"], operand.shape, window, updates.shape, indices)
+        mode = params["mode"].when_writing
+        places, inside = array_places(n.as_gather(), mode, operand.shape, window, updates.shape, indices)
         self.put(out, tuple(p[inside] for p in places), updates[inside])
         return (out,)
 
@@ -110,7 +115,8 @@ class Scatter(Primitive):
         n = params["dimension_numbers"]
         window = self.window(n, aval_of(values).shape, updates.shape)
         return gather_p.bind(
-            values, indices, dimension_numbers=n.as_gather(), slice_sizes=window, mode=params["mode"], fill_value=0,
+            values, indices, dimension_numbers=n.as_gather(), slice_sizes=window, mode=params["mode"].when_writing,
+            fill_value=0,
             indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core import dtypes
+from jaxlite.core.array import from_numpy
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import AxisData, Sample
@@ -370,6 +371,11 @@ def rev(operand: Any, dimensions: Any) -> Any:
     return rev_p.bind(operand_of(operand), dimensions=tuple(dimensions))
 
 
+def _array(value: Any) -> Any:
+    """A constant that is still a number as an array, with the methods of one."""
+    return from_numpy(np.asarray(value)) if isinstance(value, np.generic) else value
+
+
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of ``shape`` filled with a scalar."""
     check_placement("full", sharding=sharding)
@@ -384,11 +390,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     wanted = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     if isinstance(value, (bool, int, float)) and not weak:
         value = constant(value, wanted)
-    return broadcast_in_dim(convert(value, wanted, weak), shape, ())
+    return _array(broadcast_in_dim(convert(value, wanted, weak), shape, ()))
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
     """An array like ``x`` (shape and dtype, unless given) filled with a scalar."""
     check_placement("full_like", sharding=sharding)
     aval = aval_of(x)
-    return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    lengths = as_shape(aval.shape if shape is None else shape)
+    if dtype is None and isinstance(fill_value, (bool, int, float)):  # of the very dtype, 64 bits with x64 off too
+        return _array(broadcast_in_dim(constant(fill_value, aval.dtype), lengths, ()))
+    return full(lengths, fill_value, aval.dtype if dtype is None else dtype)
