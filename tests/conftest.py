@@ -1,4 +1,4 @@
-"""What tests of several folders share: a Chromium that asks nothing of the network."""
+"""What tests of several folders share: how many examples are drawn, and a Chromium that asks nothing of the network."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The usual run draws the same programs each time; --hypothesis-profile=thousands draws new ones.
+settings.register_profile("sample", max_examples=60, deadline=None, derandomize=True)
+settings.register_profile("thousands", max_examples=1000, deadline=None)
+settings.load_profile("sample")
 
 FLAGS = [
     "--headless",
