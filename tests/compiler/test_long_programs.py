@@ -43,8 +43,8 @@ def rolled(count: int) -> Callable[[Any], Any]:
 
 def sliced(count: int) -> Callable[[Any], Any]:
     def f(x: Any) -> Any:
-        for n in range(count):
-            x = lax.rev(lax.expand_dims(x, (0,)), (1,))[n % 1]
+        for _ in range(count):
+            x = lax.rev(lax.expand_dims(x, (0,)), (1,))[0]
         return x
 
     return f

@@ -5,47 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
-import numpy as np
-
-from jaxlite.core.avals import ShapedArray
-from jaxlite.core.primitive import AxisData
-from jaxlite.interpreters.zeros import Zero, is_linear
-from jaxlite.lax.families.higher_order import (
-    HigherOrder,
-    batch_first,
-    batched,
-    jvp_of,
-    kept,
-    linearized,
-    nonzero,
-    run,
-    spread,
-    transposed,
-    zeros_for,
-)
+from jaxlite.lax.families.call import Call
+from jaxlite.lax.families.higher_order import kept, linearized, nonzero, spread, zeros_for
 
 
 @final
-class Jit(HigherOrder):
-    """Applies ``jaxpr`` to the operands; eagerly, as compiled code."""
+class Jit(Call):
+    """Applies ``jaxpr`` to the operands; eagerly, as compiled code.  Params: ``jaxpr``, ``name``."""
 
     name = "jit"
-
-    def inlined(self, **params: Any) -> Any:
-        return params["jaxpr"]
-
-    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        return tuple(params["jaxpr"].out_avals)
-
-    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        return tuple(run(params["jaxpr"], arrays))
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        mask = nonzero(tangents)
-        closed, out_mask = jvp_of(params["jaxpr"], mask, False)
-        results = self.bind(*primals, *kept(tangents, mask), jaxpr=closed, name=params["name"])
-        outs = results[: len(out_mask)]
-        return outs, spread(results[len(out_mask) :], out_mask, zeros_for(params["jaxpr"].out_avals))
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         mask = nonzero(tangents)
@@ -54,22 +22,6 @@ class Jit(HigherOrder):
         outs, residuals = results[: len(split.out_nonzero)], results[len(split.out_nonzero) :]
         moved = self.bind(*residuals, *kept(tangents, mask), jaxpr=split.tangent, name=params["name"])
         return outs, spread(moved, split.out_nonzero, zeros_for(params["jaxpr"].out_avals))
-
-    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        linear = tuple(is_linear(o) for o in operands)
-        given = tuple(type(c) is not Zero for c in cotangents)
-        closed = transposed(params["jaxpr"], linear, given)
-        known = kept(operands, [not m for m in linear])
-        pulled = self.bind(*known, *kept(cotangents, given), jaxpr=closed, name=params["name"])
-        return spread(pulled, linear, [None] * len(operands))
-
-    def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
-    ) -> tuple[list[Any], list[int | None]]:
-        mask = tuple(d is not None for d in dims)
-        closed, out_mask = batched(params["jaxpr"], axis, mask, False)
-        outs = self.bind(*batch_first(operands, dims), jaxpr=closed, name=params["name"])
-        return outs, [0 if m else None for m in out_mask]
 
 
 jit_p = Jit()

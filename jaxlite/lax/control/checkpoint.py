@@ -11,53 +11,24 @@ from typing import Any, final
 
 import numpy as np
 
-from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, Var, evaluate
-from jaxlite.core.primitive import AxisData, Primitive, Sample
+from jaxlite.core.primitive import Primitive, Sample
 from jaxlite.interpreters.dce import live_equations
 from jaxlite.interpreters.stage import stage
-from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.control.barrier import optimization_barrier_p
 from jaxlite.lax.convert import operand_of
+from jaxlite.lax.families.call import Call
 from jaxlite.lax.families.elementwise import Elementwise
-from jaxlite.lax.families.higher_order import (
-    HigherOrder,
-    batch_first,
-    batched,
-    jvp_of,
-    kept,
-    linearized,
-    nonzero,
-    run,
-    spread,
-    transposed,
-    zeros_for,
-)
+from jaxlite.lax.families.higher_order import kept, linearized, nonzero, spread, zeros_for
 
 Policy = Callable[..., bool] | None
 
 
 @final
-class Checkpoint(HigherOrder):
+class Checkpoint(Call):
     """Params: ``jaxpr``, ``policy`` (None saves nothing), ``prevent_cse``, ``name``."""
 
     name = "checkpoint"
-
-    def inlined(self, **params: Any) -> Any:
-        return params["jaxpr"]
-
-    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        return tuple(params["jaxpr"].out_avals)
-
-    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        return tuple(run(params["jaxpr"], arrays))
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        mask = nonzero(tangents)
-        closed, out_mask = jvp_of(params["jaxpr"], mask, False)
-        results = self.bind(*primals, *kept(tangents, mask), **{**params, "jaxpr": closed})
-        outs = results[: len(out_mask)]
-        return outs, spread(results[len(out_mask) :], out_mask, zeros_for(params["jaxpr"].out_avals))
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         mask = nonzero(tangents)
@@ -78,22 +49,6 @@ class Checkpoint(HigherOrder):
         body = stage(tangent_side, [*again.in_avals, *t_avals], params["jaxpr"].jaxpr.debug_info)
         moved = self.bind(*primals, *results[n_out:], *kept(tangents, mask), **{**params, "jaxpr": body})
         return results[:n_out], spread(moved, split.out_nonzero, zeros_for(params["jaxpr"].out_avals))
-
-    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        linear = tuple(is_linear(o) for o in operands)
-        given = tuple(type(c) is not Zero for c in cotangents)
-        closed = transposed(params["jaxpr"], linear, given)
-        known = kept(operands, [not m for m in linear])
-        pulled = self.bind(*known, *kept(cotangents, given), **{**params, "jaxpr": closed})
-        return spread(pulled, linear, [None] * len(operands))
-
-    def batch(
-        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
-    ) -> tuple[list[Any], list[int | None]]:
-        mask = tuple(d is not None for d in dims)
-        closed, out_mask = batched(params["jaxpr"], axis, mask, False)
-        outs = self.bind(*batch_first(operands, dims), **{**params, "jaxpr": closed})
-        return outs, [0 if m else None for m in out_mask]
 
 
 checkpoint_p = Checkpoint()
