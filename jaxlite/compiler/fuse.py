@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
+from jaxlite.compiler.dependencies import Dependencies
 from jaxlite.compiler.groups import Group, Shape, is_row_shape, operand_vars
 from jaxlite.compiler.report import Decision
 from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
@@ -49,8 +50,10 @@ class _Fuser:
         self.closed = closed
         self.jaxpr = closed.jaxpr
         self.groups: list[Group] = []
+        self.order = Dependencies()
         self.group_of: dict[Var, Group] = {}
         self.maker: dict[Var, JaxprEqn] = {v: e for e in closed.eqns for v in e.outvars if isinstance(v, Var)}
+        self.place = {id(e): n for n, e in enumerate(closed.eqns)}
         self.decisions: list[Decision] = []
         self.last_effect: Group | None = None
         self.readers: dict[Var, list[JaxprEqn]] = {}
@@ -62,14 +65,14 @@ class _Fuser:
 
     def run(self) -> tuple[list[Group], list[Decision]]:
         for eqn in self.closed.eqns:
-            self._place(eqn)
+            self._put(eqn)
         self._find_outputs()
         self._write_inlined_results()
         return self._ordered(), self.decisions
 
     # -- placing ------------------------------------------------------------------------------
 
-    def _place(self, eqn: JaxprEqn) -> None:
+    def _put(self, eqn: JaxprEqn) -> None:
         family = eqn.primitive.family
         if family in INLINE_FAMILIES and not self._stays_in_row(eqn):
             if self._repeats_too_much(eqn):
@@ -77,9 +80,9 @@ class _Fuser:
                 group.through |= group.after
             return  # else pulled into its readers
         if family == "elementwise" or family in INLINE_FAMILIES:
-            self._place_elementwise(eqn)
+            self._put_elementwise(eqn)
         elif family == "reduction":
-            self._place_reduction(eqn)
+            self._put_reduction(eqn)
         else:
             kind = STEP_KINDS.get(family, "host")
             domain = eqn.invars[0].aval.shape if kind == "reduce" else eqn.outvars[0].aval.shape if eqn.outvars else ()
@@ -88,7 +91,7 @@ class _Fuser:
                 group.axes = tuple(eqn.params["axes"])
             if eqn.effects:  # effects keep the order in which they are written
                 if self.last_effect is not None:
-                    group.after.add(self.last_effect)
+                    self.order.require(group, [self.last_effect])
                 self.last_effect = group
 
     def _repeats_too_much(self, eqn: JaxprEqn) -> bool:
@@ -118,9 +121,9 @@ class _Fuser:
         dims = eqn.primitive.repeats_along(**eqn.params)
         return new == group.domain and dims in (tuple(range(group.rank)), tuple(range(len(new))))
 
-    def _place_elementwise(self, eqn: JaxprEqn) -> None:
+    def _put_elementwise(self, eqn: JaxprEqn) -> None:
         shape = eqn.outvars[0].aval.shape
-        candidates = [g for g in self._soft_groups(eqn) if self._accepts(g, shape, eqn)]
+        candidates = [g for g in self._soft_groups(eqn) if _accepts(g, shape)]
         home: Group | None = None
         for group in candidates:
             if home is None:
@@ -133,15 +136,7 @@ class _Fuser:
         else:
             self._join(home, eqn)
 
-    def _accepts(self, group: Group, shape: Shape, eqn: JaxprEqn) -> bool:
-        """Whether values of ``shape`` fit the group's domain."""
-        if group.kind == "map":
-            return group.domain == shape
-        if group.kind == "row":
-            return group.domain == shape or is_row_shape(shape, group.domain, group.rank)
-        return False
-
-    def _place_reduction(self, eqn: JaxprEqn) -> None:
+    def _put_reduction(self, eqn: JaxprEqn) -> None:
         operand = eqn.invars[0]
         domain, axes = operand.aval.shape, tuple(sorted(eqn.params["axes"]))
         rank = len(domain) - len(axes)
@@ -171,7 +166,7 @@ class _Fuser:
             return
         if group is not None and group.kind == "map" and group.domain == domain:
             self._refuse(
-                group, eqn, "other readers need the operand in memory, so the reduction reads it there", _bytes(operand)
+                eqn, "other readers need the operand in memory, so the reduction reads it there", _bytes(operand)
             )
         new = self._new("reduce", domain, eqn, "folds axes that are not the last, or a whole large array")
         new.axes = axes
@@ -214,29 +209,15 @@ class _Fuser:
                 hard |= self._behind(var)
         return soft, hard
 
-    def _reaches(self, start: Group, goal: Group) -> bool:
-        """Whether ``start`` must run after ``goal``."""
-        pending, seen = [start], set()
-        while pending:
-            group = pending.pop()
-            if group is goal:
-                return True
-            if group not in seen:
-                seen.add(group)
-                pending.extend(group.after)
-        return False
-
     def _can_join(self, eqn: JaxprEqn, group: Group) -> bool:
         """Whether the equation can run inside ``group``: no operand waits for that group's end."""
         if len(group.eqns) >= MOST_EQUATIONS:
-            self._refuse(group, eqn, f"the kernel has {MOST_EQUATIONS} equations already", _bytes(eqn.outvars[0]))
+            self._refuse(eqn, f"the kernel has {MOST_EQUATIONS} equations already", _bytes(eqn.outvars[0]))
             return False
         soft, hard = self._needs(eqn)
-        late = [g for g in hard | (soft - {group}) if self._reaches(g, group)]
+        late = [g for g in hard | (soft - {group}) if self.order.reaches(g, group)]
         if late:
-            self._refuse(
-                group, eqn, f"an operand is read through {late[0].kind} results that need this kernel finished", 0
-            )
+            self._refuse(eqn, f"an operand is read through {late[0].kind} results that need this kernel finished", 0)
         return not late
 
     def _can_merge(self, a: Group, b: Group) -> bool:
@@ -249,25 +230,18 @@ class _Fuser:
             return False
         if b in a.through or a in b.through or len(a.eqns) + len(b.eqns) > MOST_EQUATIONS:
             return False
-        around = any(self._reaches(h, b) for h in a.after if h is not b) or any(
-            self._reaches(h, a) for h in b.after if h is not a
+        around = any(self.order.reaches(h, b) for h in a.after if h is not b) or any(
+            self.order.reaches(h, a) for h in b.after if h is not a
         )
         return not around
 
     def _merge(self, a: Group, b: Group) -> None:
         if b.kind == "row":
             a.kind, a.rank = "row", b.rank
-        order = {id(e): n for n, e in enumerate(self.closed.eqns)}
-        a.eqns = sorted([*a.eqns, *b.eqns], key=lambda e: order[id(e)])
-        a.after = (a.after | b.after) - {a, b}
-        a.through |= b.through
+        a.eqns = sorted([*a.eqns, *b.eqns], key=lambda e: self.place[id(e)])
+        self.order.merge(a, b)
         for var in b.defined:
             self.group_of[var] = a
-        for group in self.groups:
-            if b in group.after:
-                group.after = (group.after - {b}) | {a}
-            if b in group.through:
-                group.through = (group.through - {b}) | {a}
         self.groups.remove(b)
         last = b.eqns[-1]
         self.decisions.append(
@@ -283,6 +257,7 @@ class _Fuser:
     def _new(self, kind: str, domain: Shape, eqn: JaxprEqn, reason: str, rank: int = 0) -> Group:
         group = Group(kind, domain, rank=rank, reason=reason)
         self.groups.append(group)
+        self.order.add(group)
         self._join(group, eqn, quiet=True)
         self.decisions.append(
             Decision(
@@ -293,7 +268,7 @@ class _Fuser:
 
     def _join(self, group: Group, eqn: JaxprEqn, quiet: bool = False) -> None:
         soft, hard = self._needs(eqn)
-        group.after |= (soft | hard) - {group}
+        self.order.require(group, soft | hard)
         group.through |= hard
         group.eqns.append(eqn)
         for var in eqn.outvars:
@@ -310,7 +285,7 @@ class _Fuser:
                 )
             )
 
-    def _refuse(self, group: Group, eqn: JaxprEqn, reason: str, nbytes: int) -> None:
+    def _refuse(self, eqn: JaxprEqn, reason: str, nbytes: int) -> None:
         self.decisions.append(
             Decision(
                 eqn.primitive.name, "not fused", reason, {"bytes read again": nbytes} if nbytes else {}, eqn.source
@@ -389,3 +364,12 @@ def _can_be_rows(group: Group, domain: Shape, rank: int) -> bool:
 
 def _bytes(atom: Any) -> int:
     return int(atom.aval.nbytes)
+
+
+def _accepts(group: Group, shape: Shape) -> bool:
+    """Whether values of ``shape`` fit the group's domain."""
+    if group.kind == "map":
+        return group.domain == shape
+    if group.kind == "row":
+        return group.domain == shape or is_row_shape(shape, group.domain, group.rank)
+    return False

@@ -244,7 +244,7 @@ def _fold_row(
     b = k.b
     carries = [carry_of(e) for e in stage]
     k.reader.forget()
-    unroll = columns if lanes_along_rows else 4 if columns >= 8 * LANES else 1
+    unroll = columns if lanes_along_rows else _unroll(columns, True)
     with b.fold(columns, *carries, vector=not lanes_along_rows, unroll=unroll) as loop:
         index = (*row_index, *unravel(b, loop.axis, column_shape))
         place = b.add(b.mul(r, columns), loop.axis)
@@ -260,6 +260,11 @@ def _fold_row(
     for eqn, carry in zip(stage, carries, strict=True):
         state = [next(results) for _ in carry.identities]
         k.reader.rows[eqn.outvars[0]] = finished(b, eqn, state)  # type: ignore[index]
+
+
+def _unroll(extent: int, lanes: bool) -> int:
+    """How many vectors of partial results a long fold in lanes keeps: enough that no addition waits for the last."""
+    return 4 if lanes and extent >= 8 * LANES else 1
 
 
 # -- reductions over other axes ------------------------------------------------------------------
@@ -395,7 +400,8 @@ def _fold_axes(
     def nest(depth: int, index: dict[int, Value], initial: tuple[Value, ...]) -> tuple[Value, ...]:
         here = Carry(carry.identities, carry.combine, initial)
         innermost = depth == len(axes) - 1
-        with b.fold(extents[axes[depth]], here, vector=vector and innermost) as loop:
+        lanes = vector and innermost
+        with b.fold(extents[axes[depth]], here, vector=lanes, unroll=_unroll(extents[axes[depth]], lanes)) as loop:
             at = b.add(loop.axis, offset[axes[depth]]) if axes[depth] in offset else loop.axis
             inner = {**index, axes[depth]: at}
             if innermost:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from jaxlite.compiler.plan import (
     ALIGNMENT,
     Branch,
@@ -91,19 +94,24 @@ def lifetimes(steps: Sequence[Step]) -> dict[int, tuple[int, int]]:
 def place(storages: Sequence[Storage], steps: Sequence[Step]) -> tuple[tuple[Storage, ...], int]:
     """Storages with places for the temporaries (first fit, the largest first), and the workspace's size."""
     alive = lifetimes(steps)
-    placed: list[tuple[int, int, int, int]] = []  # begin, end, offset, padded size
+    placed = np.empty((4, 0), np.int64)  # begin, end, offset, offset after it; columns in the order of offsets
     out = list(storages)
     size = 0
     temporaries = [i for i, s in enumerate(storages) if s.kind == "temporary"]
     for number in sorted(temporaries, key=lambda i: -storages[i].nbytes):
         begin, end = alive.get(number, (0, 0))
         padded = max(-(-storages[number].nbytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-        offset = 0
-        for _, _, other, length in sorted((p for p in placed if p[0] <= end and begin <= p[1]), key=lambda p: p[2]):
-            if offset + padded <= other:
-                break
-            offset = max(offset, other + length)
-        placed.append((begin, end, offset, padded))
+        offset = _first_fit(placed[2:, (placed[0] <= end) & (placed[1] >= begin)], padded)
+        column = np.array([[begin], [end], [offset], [offset + padded]])
+        placed = np.insert(placed, [np.searchsorted(placed[2], offset)], column, axis=1)
         out[number] = dataclasses.replace(storages[number], position=offset)
         size = max(size, offset + padded)
     return tuple(out), size
+
+
+def _first_fit(taken: NDArray[np.int64], wanted: int) -> int:
+    """The lowest offset where ``wanted`` bytes touch none of the ``taken`` (begin, end), given by rising begin."""
+    begins, ends = taken
+    after = np.maximum.accumulate(np.concatenate([np.zeros(1, np.int64), ends]))  # all before begins[i] ends by here
+    fits = np.flatnonzero(begins - after[:-1] >= wanted)
+    return int(after[fits[0]] if len(fits) else after[-1])

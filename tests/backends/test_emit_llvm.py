@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from native import Native, undefined_symbols
 
-from jaxlite.backends.cpu.emit import emit_kernel, module_text
+from jaxlite.backends.cpu.emit import MOST_COPIES, emit_kernel, module_text
 from jaxlite.backends.cpu.target import Target
 from jaxlite.compiler.builder import Builder, Carry
 from jaxlite.compiler.loop_verifier import verify_kernel
@@ -479,3 +479,30 @@ def test_streaming_stores_need_aligned_buffers() -> None:
     kernel = b.finish("fill")
     assert "!nontemporal" in emit_kernel(kernel, Target(64, aligned_buffers=True), "jl_k")
     assert "!nontemporal" not in emit_kernel(kernel, Target(64), "jl_k")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", BFLOAT16], ids=str)
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_function_that_a_kernel_needs_often_is_one_subroutine(target: Target, dtype: Any) -> None:
+    """The same bits by calls as in place, and the text holds the formula once."""
+
+    def chain(length: int) -> Kernel:
+        b = Builder()
+        x, out = b.buffer("x", dtype, None, "input"), b.buffer("out", dtype, None, "output")
+        with b.loop(b.size(), parallel=True, vector=True) as i:
+            value = b.load(x, i)
+            for _ in range(length):
+                value = b.emit("sin", value)
+            b.store(out, i, value)
+        return b.finish("chain")
+
+    steps, often = 6, MOST_COPIES + 2
+    given = np.linspace(-70_000, 70_000, 77).astype(dtype)  # some lanes are huge, some in the tail
+    want = given
+    for _ in range(often // steps):
+        want = run(chain(steps), target, want)
+    assert often % steps == 0
+    assert run(chain(often), target, given).tobytes() == want.tobytes()
+    text = module_text([emit_kernel(chain(often), target, f"jl_{n}") for n in range(2)])
+    defined = [line for line in text.splitlines() if line.startswith("define private") and "fn.sin" in line]
+    assert len(defined) == (1 if target.masked else 2)  # without masks, the tail's elements are scalars

@@ -10,6 +10,8 @@ import pytest
 
 import jaxlite as jax
 from jaxlite import lax, numpy as jnp
+from jaxlite.compiler.dependencies import Dependencies
+from jaxlite.compiler.groups import Group
 
 LONG = 10_000
 
@@ -81,3 +83,33 @@ def test_indexing_chains_are_right() -> None:
     np.testing.assert_array_equal(jax.jit(sliced(101))(x), x[::-1])
     # Each result is read by the sum alone, each operand goes to one place: the slopes are ones.
     np.testing.assert_array_equal(jax.jit(jax.grad(lambda v: scattered(100)(v).sum()))(x), np.ones(3))
+
+
+def test_groups_keep_their_order_when_they_merge() -> None:
+    """What runs before what, against a walk over all requirements."""
+    rng = np.random.default_rng(3)
+    order = Dependencies()
+    groups: list[Group] = []
+
+    def walk(start: Group, goal: Group) -> bool:
+        return start is goal or any(walk(g, goal) for g in start.after)
+
+    for _ in range(200):
+        match rng.integers(3):
+            case 0 if len(groups) < 12:
+                groups.append(Group("map", ()))
+                order.add(groups[-1])
+            case 1 if len(groups) > 1:
+                a, b = (groups[i] for i in rng.choice(len(groups), 2, replace=False))
+                if not walk(b, a):
+                    order.require(a, [b])
+            case 2 if len(groups) > 8:
+                a, b = (groups[i] for i in rng.choice(len(groups), 2, replace=False))
+                around = any(walk(g, b) for g in a.after - {b}) or any(walk(g, a) for g in b.after - {a})
+                if not around:
+                    order.merge(a, b)
+                    groups.remove(b)
+        for start in groups:
+            assert start.after <= set(groups)
+            for goal in groups:
+                assert order.reaches(start, goal) == walk(start, goal)

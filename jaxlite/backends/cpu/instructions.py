@@ -40,11 +40,18 @@ class Instructions:
     def __init__(self, has_fma: bool = True) -> None:
         self.lines: list[str] = []
         self.declarations: set[str] = set()
+        self.subroutines: dict[str, str] = {}  # texts by symbol
         self.allocations: list[str] = []  # lines for the head of the entry block
         self.label = "entry"
         self._has_fma = has_fma
         self._names = 0
         self._scopes: list[dict[str, Word]] = [{}]
+
+    def inner(self) -> Instructions:
+        """Instructions for the body of a subroutine: what the module needs for them is noted here."""
+        inner = Instructions(self._has_fma)
+        inner.declarations, inner.subroutines = self.declarations, self.subroutines
+        return inner
 
     # text
 
@@ -407,47 +414,11 @@ class Instructions:
             for new, old in zip(chosen, usual, strict=True)
         ]
 
-    def each_lane(self, x: Word, dtypes: Sequence[DType], function: Callable[[Word], Sequence[Word]]) -> list[Word]:
-        """`function` of each lane as a scalar, one after the other: little code for rare cases."""
-        if x.lanes == 1:
-            return list(function(x))
-        slots = [self._slot(dtype, x.lanes) for dtype in (x.dtype, *dtypes)]
-        self.line(f"store {register_type(x.dtype, x.lanes)} {x.text}, ptr {slots[0]}")
-        before, lane_loop, after = self.label, self.new_label("lane"), self.new_label("lanes")
-        lane, following, more = self.name(), self.name(), self.name()
-        self.line(f"br label %{lane_loop}")
-        self.block(lane_loop)
-        position = len(self.lines)
-        self.line("")
-        self.enter()
-        scalar = self._element(slots[0], x.dtype, lane)
-        results = function(self.impure(f"load {scalar}", x.dtype, 1))
-        for result, slot in zip(results, slots[1:], strict=True):
-            place = self._element(slot, result.dtype, lane).split(", ", 1)[1]
-            self.line(f"store {register_type(result.dtype)} {result.text}, {place}")
-        self.leave()
-        self.line(f"{following} = add i64 {lane}, 1")
-        self.line(f"{more} = icmp slt i64 {following}, {x.lanes}")
-        phi = f"  {lane} = phi i64 [ 0, %{before} ], [ {following}, %{self.label} ]"
-        self.lines[position] = phi
-        self.line(f"br i1 {more}, label %{lane_loop}, label %{after}")
-        self.block(after)
-        return [
-            self.impure(f"load {register_type(dtype, x.lanes)}, ptr {slot}", dtype, x.lanes)
-            for dtype, slot in zip(dtypes, slots[1:], strict=True)
-        ]
-
-    def _slot(self, dtype: DType, lanes: int) -> str:
+    def slot(self, dtype: DType, lanes: int) -> str:
         """A place on the stack for one vector."""
         name = self.name()
         self.allocations.append(f"  {name} = alloca {register_type(dtype, lanes)}")
         return name
-
-    def _element(self, slot: str, dtype: DType, lane: str) -> str:
-        """ "type, ptr place" of one lane in a slot."""
-        scalar = register_type(dtype)
-        pointer = self.impure(f"getelementptr {scalar}, ptr {slot}, i64 {lane}", I64, 1)
-        return f"{scalar}, ptr {pointer.text}"
 
     def while_any(
         self,

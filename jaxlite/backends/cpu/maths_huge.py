@@ -17,6 +17,7 @@ from jaxlite.backends.cpu.maths_common import (
     power_of_two,
     two_product,
 )
+from jaxlite.backends.cpu.subroutines import each_lane
 from jaxlite.backends.cpu.tables import TWO_OVER_PI_TABLE
 from jaxlite.backends.cpu.words import F32, F64, I32, I64, U64, Word
 from jaxlite.compiler.loops import DType
@@ -42,7 +43,7 @@ def _window(e: Instructions, s: Word) -> tuple[Word, Word, Word]:
 
 def huge_reduction(e: Instructions, x: Word) -> list[Word]:
     """[high, low, k]: x = k pi/2 + high + low (mod 2 pi) for |x| >= 2^16. k: int32 in -3..3."""
-    return e.each_lane(x, [x.dtype, x.dtype, I32], lambda scalar: _reduce_scalar(e, scalar))
+    return each_lane(e, "huge_reduction", x, [x.dtype, x.dtype, I32], _reduce_scalar)
 
 
 def _reduce_scalar(e: Instructions, x: Word) -> list[Word]:

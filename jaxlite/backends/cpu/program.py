@@ -41,6 +41,7 @@ from jaxlite.compiler.plan import (
 )
 
 ENTRY = "jl_entry"
+PART = 64  # steps of a function: a program of more has several
 LONG_WORK = 50_000  # from here on the entry gives up the interpreter lock
 UNPOLLED_WORK = 1 << 18  # loops below this run to their end without looking at the clock
 
@@ -109,24 +110,38 @@ class _EntryWriter:
         )
 
     def entry_text(self) -> str:
-        self.steps(self.plan.steps)
-        frame = self.long
-        opening = [
-            "entry:",
-            "  %status = alloca i32",
-            "  store i32 0, ptr %status",
-            *([f"  %slots = alloca [{self.shared_slots} x ptr]"] if self.shared_slots else []),
-            *(_RELEASE if frame else ()),
-            *self.prologue,
-        ]
-        closing = ["  br label %leave", "leave:", *(_REACQUIRE if frame else ())]
-        closing += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
+        steps = self.plan.steps
+        parts = [steps[at : at + PART] for at in range(0, len(steps), PART)] if len(steps) > PART else []
+        texts = [self._part_text(number, part) for number, part in enumerate(parts)]
+        frame = "%frame" if self.long else "null"
+        for number in range(len(parts)):
+            arguments = f"ptr %addresses, ptr %workspace, ptr %context, ptr {frame}"
+            self.leave_if_not_zero(self.value("status", f"call i32 @{ENTRY}.{number}({arguments})"))
+        if not parts:
+            self.steps(steps)
+        head = f"define i32 @{ENTRY}(ptr %addresses, ptr %workspace, ptr %context) nounwind {{"
+        entry = self._function_text(head, _RELEASE if self.long else (), _REACQUIRE if self.long else ())
         tables = [
             f"@{name} = private constant [{len(sizes)} x i64] [{', '.join(f'i64 {size}' for size in sizes)}]"
             for sizes, name in self.globals.items()
         ]
-        head = f"define i32 @{ENTRY}(ptr %addresses, ptr %workspace, ptr %context) nounwind {{"
-        return "\n".join([*tables, head, *opening, *self.lines, *closing])
+        return "\n".join([*tables, *texts, entry])
+
+    def _part_text(self, number: int, steps: tuple[Step, ...]) -> str:
+        """A function of its own for some of the steps: LLVM takes more than proportionally long for a long one."""
+        self.steps(steps)
+        parameters = "ptr %addresses, ptr %workspace, ptr %context, ptr %frame"
+        text = self._function_text(f"define private i32 @{ENTRY}.{number}({parameters}) nounwind {{")
+        self.prologue, self.lines, self.bases, self.shared_slots, self.block = [], [], {}, 0, "%entry"
+        return text
+
+    def _function_text(self, head: str, before: tuple[str, ...] = (), after: tuple[str, ...] = ()) -> str:
+        """What has been written, as a function that returns the status."""
+        opening = ["entry:", "  %status = alloca i32", "  store i32 0, ptr %status"]
+        if self.shared_slots:
+            opening.append(f"  %slots = alloca [{self.shared_slots} x ptr]")
+        closing = ["  br label %leave", "leave:", *after, "  %result = load i32, ptr %status", "  ret i32 %result", "}"]
+        return "\n".join([head, *opening, *before, *self.prologue, *self.lines, *closing, ""])
 
     # small pieces
 
