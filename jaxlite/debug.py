@@ -14,6 +14,7 @@ from jaxlite.core.array import Array
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
 from jaxlite.lax.control.callback import debug_callback_p
+from jaxlite.transforms.breakpoint import breakpoint as breakpoint
 from jaxlite.transforms.callback import bind_callback
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from jaxlite.core import config, dtypes
-from jaxlite.core.avals import ShapedArray, check_dtype
+from jaxlite.core.avals import ShapedArray, aval_of, check_dtype
 from jaxlite.core.pytree import add_leaf_type
 
 
@@ -278,6 +278,13 @@ def constant(value: Any, dtype: Any) -> Any:
         return Array(ShapedArray((), dtype), np.asarray(value * (2**32 + 1), dtype.physical))
     scalar = dtype.type(value)
     return from_numpy(scalar) if dtype.itemsize >= 8 and dtypes.canonicalize(dtype) != dtype else scalar
+
+
+def full_like(x: Any, value: Any) -> Any:
+    """A constant of the type of ``x`` (weak where that is) that broadcasts against it.  It has no axes of its own."""
+    aval = aval_of(x)
+    scalar = constant(value, aval.dtype)
+    return Array(ShapedArray((), aval.dtype, True), np.asarray(scalar)) if aval.weak_type else scalar
 
 
 def to_array(value: Any, dtype: Any = None) -> Array:

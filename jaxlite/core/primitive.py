@@ -53,7 +53,8 @@ class Primitive(ABC):
     ``name`` is what jaxprs print; ``family`` what the compiler goes by; ``multiple_results`` says whether ``bind``
     gives a list; ``accepts`` lists the kinds of dtype it takes ("b" bool, "i" signed, "u" unsigned, "f" float, "K"
     keys); ``exact`` says that ``evaluate`` gives the very bits that compiled code gives; ``identities`` names the rules
-    of ``compiler.simplify`` that hold for it.
+    of ``compiler.simplify`` that hold for it; ``piecewise_linear`` says that a step from any point within some
+    distance moves the results by what ``jvp`` gives for it, and by no more.
     """
 
     name: ClassVar[str]
@@ -62,6 +63,7 @@ class Primitive(ABC):
     accepts: ClassVar[str] = "biuf"
     exact: ClassVar[bool] = False
     identities: ClassVar[Sequence[str]] = ()
+    piecewise_linear: ClassVar[bool] = False
     samples: ClassVar[Sequence[Sample]] = ()
 
     def __init__(self) -> None:
@@ -97,6 +99,15 @@ class Primitive(ABC):
         The ``jvp`` rule serves where it computes results from primals alone; primitives that hold jaxprs split them.
         """
         return self.jvp(primals, tangents, **params)
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        """Results and their Taylor coefficients after the first, given those of the operands; any may be a ``Zero``.
+
+        None where they follow from ``jvp``: see ``interpreters.jet``.
+        """
+        return None
 
     def to_staged(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Operands and parameters as an equation holds them: where ``bind`` takes functions, jaxprs."""

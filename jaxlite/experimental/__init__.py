@@ -1,4 +1,4 @@
 """``jax.experimental``: what JAX keeps there under the same names."""
 
-from jaxlite.experimental import checkify as checkify
+from jaxlite.experimental import checkify as checkify, jet as jet
 from jaxlite.transforms.callback import io_callback as io_callback

@@ -15,6 +15,8 @@ from jaxlite.core.device import check_placement
 from jaxlite.core.precision import check_precision
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
+from jaxlite.interpreters.jet import known
+from jaxlite.interpreters.series import combined
 from jaxlite.interpreters.zeros import Zero, add, is_linear, zero_of
 from jaxlite.lax.convert import operands_of
 from jaxlite.lax.elementwise.casts import convert
@@ -106,6 +108,18 @@ class DotGeneral(Primitive):
         if type(ty) is not Zero:
             total = add(total, self.bind(x, ty, **params))
         return [out], [zero_of(out) if total is None else total]
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        x, y = ([p, *map(known, s)] for p, s in zip(primals, series, strict=True))
+        out = self.bind(*primals, **params)
+
+        def bilinear(a: Any, b: Any) -> Any:
+            return self.bind(a, b, **params)
+
+        terms = [combined(bilinear, x, y, k) for k in range(1, len(x))]
+        return [out], [[zero_of(out) if t is None else t for t in terms]]
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         (cotangent,) = cotangents

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.core.array import Array, constant as constant, to_array
-from jaxlite.core.avals import ShapedArray, aval_of, is_valid
+from jaxlite.core.array import Array, constant as constant, full_like as full_like, to_array
+from jaxlite.core.avals import aval_of, is_valid
 from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
 
@@ -28,13 +28,6 @@ def operand_of(value: Any) -> Any:
 def operands_of(*values: Any) -> list[Any]:
     """Each value as a primitive takes it."""
     return [operand_of(v) for v in values]
-
-
-def full_like(x: Any, value: Any) -> Any:
-    """A constant of the type of ``x`` (weak where that is) that broadcasts against it.  It has no axes of its own."""
-    aval = aval_of(x)
-    scalar = constant(value, aval.dtype)
-    return Array(ShapedArray((), aval.dtype, True), np.asarray(scalar)) if aval.weak_type else scalar
 
 
 def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:

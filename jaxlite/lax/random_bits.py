@@ -40,6 +40,8 @@ def _hash(add: Any, xor: Any, rotate: Any, constant: Any, k0: Any, k1: Any, x0: 
 class _WithoutDerivative(Primitive):
     """Base of primitives on integers and keys, which have no tangents."""
 
+    piecewise_linear = True
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         outs = self.bind(*primals, **params)
         outs = list(outs) if self.multiple_results else [outs]

@@ -29,6 +29,7 @@ class Sort(Primitive):
         Sample(((4, 5), (4, 5)), {"dimension": 1, "is_stable": True, "num_keys": 1}),
         Sample(((6, 2), (6, 2)), {"dimension": 0, "is_stable": True, "num_keys": 2}),
     )
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         check_accepts(self, avals)

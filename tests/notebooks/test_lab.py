@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 TUTORIAL = Path(__file__).parents[2] / "notebooks" / "01_first_steps.ipynb"
@@ -143,4 +144,38 @@ def test_a_selected_node_is_known_to_python(lab: Lab, offline: Callable[..., Any
     last.locator(".cm-content").click()
     page.keyboard.press("Control+Enter")
     last.locator(".jp-OutputArea-output", has_text="dot_general").wait_for()
+    assert not page.problems, page.problems
+
+
+SHOWN = """([text, times]) => [...document.querySelectorAll('.jp-OutputArea-output')]
+    .map(e => e.textContent).join().split(text).length > times"""
+STOPS = """import jaxlite as jax
+
+@jax.jit
+def f(x):
+    def body(carry, x):
+        jax.debug.breakpoint()
+        return carry + x, None
+    return jax.lax.scan(body, 0.0, x)[0]
+
+print("sum", float(f(jax.numpy.array([2.5, 4.0]))))"""
+
+
+def test_a_breakpoint_in_a_compiled_loop_asks_in_the_page(
+    lab: Lab, offline: Callable[..., Any], tmp_path: Path
+) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STOPS)])
+    nbformat.write(notebook, tmp_path / "notebooks" / "stops.ipynb")
+    page = offline()
+    page.set_default_timeout(60_000)
+    _open(page, lab, "stops.ipynb")
+    page.keyboard.press("Escape")
+    _menu(page, "Run", "Run All Cells")
+    # Each command, and what the outputs show after it, that often.
+    answers = [("p carry, x", "Array(2.5,", 1), ("c", "Entering jdb:", 2), ("x", "Array(4.,", 1), ("c", "sum 6.5", 1)]
+    for command, shown, times in answers:
+        box = page.locator(".jp-Stdin-input").last
+        box.fill(command)
+        box.press("Enter")
+        page.wait_for_function(SHOWN, arg=[shown, times])
     assert not page.problems, page.problems

@@ -48,6 +48,7 @@ class Collective(Primitive):
 
     family: ClassVar[str] = "collective"
     accepts: ClassVar[str] = "biuf"
+    piecewise_linear = True
 
     def axis_names(self, **params: Any) -> tuple[Any, ...]:
         return (params["axis_name"],)

@@ -14,6 +14,7 @@ from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
+from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import stage
 from jaxlite.interpreters.zeros import Zero, is_linear, zeros
 from jaxlite.lax.control.trace_functions import closed_branches, describe_mismatch
@@ -24,12 +25,14 @@ from jaxlite.lax.families.higher_order import (
     HigherOrder,
     batch_first,
     batched,
+    flat_series,
     jvp_of,
     kept,
     linearized,
     nonzero,
     run,
     spread,
+    spread_series,
     transposed,
     zeros_for,
 )
@@ -81,6 +84,17 @@ class Cond(HigherOrder):
         count = len(out_mask)
         moved = self.bind(index, *results[count:], *kept(tangents[1:], mask), branches=backward)
         return results[:count], spread(moved, out_mask, zeros_for(branches[0].out_avals))
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        index, *operands = primals
+        mask, order, branches = tuple(map(moves, series[1:])), len(series[0]), params["branches"]
+        out_mask = _union(jet_jaxpr(b, order, mask, False)[1] for b in branches)
+        derived = tuple(jet_jaxpr(b, order, mask, out_mask)[0] for b in branches)
+        results = self.bind(index, *operands, *flat_series(series[1:], mask), branches=derived)
+        count = len(out_mask)
+        return results[:count], spread_series(results[count:], out_mask, order, branches[0].out_avals)
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         index, *rest = operands

@@ -18,6 +18,7 @@ from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import move_axis
+from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.transpose import backward_pass
 from jaxlite.interpreters.zeros import LinearOperand, Zero, add, instantiate, is_linear, zeros
@@ -29,12 +30,14 @@ from jaxlite.lax.families.higher_order import (
     batch_first,
     batch_where,
     batched,
+    flat_series,
     jvp_of,
     kept,
     linearized,
     nonzero,
     run,
     spread,
+    spread_series,
     zeros_for,
 )
 
@@ -114,6 +117,41 @@ class Scan(HigherOrder):
             if after == k_mask:
                 return c_mask, k_mask, x_mask, y_mask
             k_mask = after
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        body, order = params["jaxpr"], len(series[0])
+        nc, nk = params["num_consts"], params["num_carry"]
+        ny = len(body.out_avals) - nk
+        c_mask, k_mask, x_mask = (tuple(map(moves, part)) for part in self._parts(series, params))
+        while True:  # until what comes out of a step has coefficients only where what goes in has
+            derived, out_mask = jet_jaxpr(body, order, c_mask + k_mask + x_mask, k_mask + (False,) * ny)
+            if out_mask[:nk] == k_mask:
+                break
+            k_mask = out_mask[:nk]
+        masks = (c_mask, k_mask, x_mask)
+        moving = [order * sum(mask) for mask in masks]
+        sizes = [n for mask, m in zip(masks, moving, strict=True) for n in (len(mask), m)]
+
+        def reordered(*args: Any) -> list[Any]:
+            given = _interleaved(args, sizes, (0, 2, 4, 1, 3, 5))
+            outs = evaluate(derived.jaxpr, derived.consts, given)
+            return _interleaved(outs, [nk, ny, moving[1], order * sum(out_mask[nk:])], (0, 2, 1, 3))
+
+        first = [*derived.in_avals[: len(body.in_avals)]]
+        avals = _interleaved(derived.in_avals, [nc, nk, len(first) - nc - nk, *moving], (0, 3, 1, 4, 2, 5))
+        parts = zip(self._parts(primals, params), self._parts(series, params), masks, strict=True)
+        operands = [v for p, s, mask in parts for v in (*p, *flat_series(s, mask))]
+        changed = {
+            "jaxpr": stage(reordered, avals, body.jaxpr.debug_info),
+            "num_consts": nc + moving[0],
+            "num_carry": nk + moving[1],
+        }
+        results = self.bind(*operands, **{**params, **changed})
+        carry, k_terms, ys, y_terms = _divided(results, [nk, moving[1], ny, order * sum(out_mask[nk:])])
+        out_avals = self.abstract_eval(**params)
+        return [*carry, *ys], spread_series([*k_terms, *y_terms], out_mask, order, out_avals)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         body, nc = params["jaxpr"], params["num_consts"]

@@ -16,6 +16,7 @@ from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import AxisData, get
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.interpreters.batch import batch, place_axis
+from jaxlite.interpreters.jet import jet
 from jaxlite.interpreters.jvp import jvp as push_forward
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
@@ -95,6 +96,31 @@ class CustomLinearSolve(HigherOrder):
         solved = self.bind(*(c for part in consts for c in part), *map(instantiate, rhs), **params)
         return outs, [*solved[: len(b)], *(zero_of(o) for o in outs[len(b) :])]
 
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        """``a0(x_k) = b_k - r_k``, where ``r`` is ``a`` of the ``x`` known so far, whose coefficient ``k`` is 0."""
+        (consts, b), (c_series, b_series) = self._parts(primals, params), self._parts(series, params)
+        outs = self.bind(*primals, **params)
+        n, matvec = len(b), params["jaxprs"][MATVEC]
+        x: list[list[Any]] = [[] for _ in b]
+        every = [c for part in consts for c in part]
+        for k in range(1, len(series[0]) + 1):
+            so_far = [[*column, zero_of(o)] for column, o in zip(x, outs[:n], strict=True)]
+            given = [[*s[:k]] for s in c_series[MATVEC]] + so_far
+            _, moved = jet(
+                lambda *v: evaluate(matvec.jaxpr, matvec.consts, v), [*consts[MATVEC], *outs[:n]], given, k,
+                context.trace,
+            )  # fmt: skip
+            rhs = [_minus(s[k - 1], m[-1]) for s, m in zip(b_series, moved, strict=True)]
+            if all(type(r) is Zero for r in rhs):
+                solved: list[Any] = [zero_of(o) for o in outs[:n]]
+            else:
+                solved = self.bind(*every, *map(instantiate, rhs), **params)[:n]
+            for column, term in zip(x, solved, strict=True):
+                column.append(term)
+        return outs, [*x, *([zero_of(o)] * len(series[0]) for o in outs[n:])]
+
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         matvec, vecmat, solve, back = params["jaxprs"]
         if back is None:
@@ -129,6 +155,8 @@ def _const_avals(closed: ClosedJaxpr | None, count: int) -> list[ShapedArray]:
 
 
 def _minus(tangent: Any, moved: Any) -> Any:
+    if type(moved) is Zero:
+        return tangent
     less = get("neg").bind(moved)
     return less if type(tangent) is Zero else get("add_any").bind(tangent, less)
 

@@ -17,6 +17,7 @@ from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.core.source import current
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
+from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import instantiate
 from jaxlite.lax.control.trace_functions import debug_info, traced
@@ -30,11 +31,13 @@ from jaxlite.lax.families.higher_order import (
     HigherOrder,
     batch_where,
     batched,
+    flat_series,
     jvp_of,
     kept,
     nonzero,
     run,
     spread,
+    spread_series,
     zeros_for,
 )
 from jaxlite.lax.layout.shaping import broadcast_in_dim
@@ -91,6 +94,35 @@ class While(HigherOrder):
             cond_nconsts=len(for_cond), body_nconsts=n_body + n_moved,
         )  # fmt: skip
         return results[:n_carry], spread(results[n_carry:], mask, zeros_for(body.out_avals))
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        body, order = params["body_jaxpr"], len(series[0])
+        for_cond, for_body, carry = self._parts(primals, params)
+        _, body_series, carry_series = self._parts(series, params)
+        b_mask, mask = tuple(map(moves, body_series)), tuple(map(moves, carry_series))
+        while True:  # until what comes out of a step has coefficients only where what goes in has
+            derived, out_mask = jet_jaxpr(body, order, b_mask + mask, mask)
+            if out_mask == mask:
+                break
+            mask = out_mask
+        n_body, n_carry, n_moved = len(for_body), len(carry), order * sum(b_mask)
+
+        def reordered(*args: Any) -> list[Any]:
+            consts, moved = args[:n_body], args[n_body : n_body + n_moved]
+            state, terms = args[n_body + n_moved :][:n_carry], args[n_body + n_moved + n_carry :]
+            return evaluate(derived.jaxpr, derived.consts, [*consts, *state, *moved, *terms])
+
+        avals, terms = derived.in_avals[: n_body + n_carry], derived.in_avals[n_body + n_carry :]
+        in_avals = [*avals[:n_body], *terms[:n_moved], *avals[n_body:], *terms[n_moved:]]
+        results = self.bind(
+            *for_cond, *for_body, *flat_series(body_series, b_mask), *carry, *flat_series(carry_series, mask),
+            cond_jaxpr=_ignoring(params["cond_jaxpr"], terms[n_moved:]),
+            body_jaxpr=stage(reordered, in_avals, body.jaxpr.debug_info),
+            cond_nconsts=len(for_cond), body_nconsts=n_body + n_moved,
+        )  # fmt: skip
+        return results[:n_carry], spread_series(results[n_carry:], mask, order, body.out_avals)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         # The tangent side is the whole loop again with its tangents: a while loop saves no residuals.

@@ -10,6 +10,18 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.primitive import Sample, get
+from jaxlite.interpreters.series import (
+    Series,
+    convolved,
+    logarithm,
+    minus,
+    over,
+    power,
+    product,
+    quotient,
+    solved,
+    squared,
+)
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.families.elementwise import Elementwise, to_shape
@@ -29,6 +41,7 @@ def _shaped_like(cotangent: Any, operand: Any) -> Any:
 @final
 class Add(Elementwise):
     name, exact, accepts, samples = "add", True, "iuf", _PAIR
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.add(x, y)
@@ -48,6 +61,7 @@ class AddAny(Elementwise):
     """The sum of two tangents or cotangents of one type."""
 
     name, exact, accepts, samples = "add_any", True, "iuf", (Sample(((3, 4), (3, 4))),)
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.add(x, y)
@@ -65,6 +79,7 @@ class AddAny(Elementwise):
 @final
 class Sub(Elementwise):
     name, exact, accepts, samples = "sub", True, "iuf", _PAIR
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.sub(x, y)
@@ -82,6 +97,7 @@ class Sub(Elementwise):
 @final
 class Neg(Elementwise):
     name, exact, accepts, samples = "neg", True, "iuf", _ONE
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any) -> Any:
         return e.neg(x)
@@ -115,6 +131,10 @@ class Mul(Elementwise):
             raise NotImplementedError("mul of two linear operands is not linear, so it has no transpose.")
         return [mul(cotangent, y), None] if is_linear(x) else [None, mul(x, cotangent)]
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        x, y = xs
+        return [convolved(x, y, k) for k in range(1, len(x))]
+
 
 @final
 class Div(Elementwise):
@@ -142,10 +162,14 @@ class Div(Elementwise):
             raise NotImplementedError("div is not linear in its divisor, so it has no transpose there.")
         return [div(cotangent, y), None]
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return quotient(out, *xs)
+
 
 @final
 class Rem(Elementwise):
     name, accepts, samples = "rem", "iuf", (Sample(((3, 4), (3, 4)), low=0.5), Sample(((5,), ()), low=1.0))
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.rem(x, y)
@@ -170,6 +194,7 @@ class Rem(Elementwise):
 @final
 class Max(Elementwise):
     name, accepts, samples = "max", "biuf", _PAIR
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.max(x, y)
@@ -184,6 +209,7 @@ class Max(Elementwise):
 @final
 class Min(Elementwise):
     name, accepts, samples = "min", "biuf", _PAIR
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
         return e.min(x, y)
@@ -249,6 +275,13 @@ class Pow(Elementwise):
 
         return along_x, (along_y if dtypes.is_float(aval_of(y).dtype) else None)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any] | None:
+        x, y = xs
+        if not any(c is not None for c in y[1:]):
+            return None  # along the base alone the partials hold at 0 too
+        log = get("log").bind(x[0])
+        return solved(out, product(y, [log, *logarithm(x, x[0])]), lambda z, k: z[k], out)
+
 
 @final
 class IntegerPow(Elementwise):
@@ -291,6 +324,16 @@ class IntegerPow(Elementwise):
             return (None,)
         return (lambda t: mul(t, mul(full_like(x, y), integer_pow(x, y - 1))),)
 
+    def coefficients(self, out: Any, *xs: Series, y: int) -> list[Any]:
+        (x,) = xs
+        if y < 0:
+            return power(out, x, y)
+        result: list[Any] = [full_like(out, 1), *([None] * (len(x) - 1))]
+        for digit in bin(y)[2:]:
+            result = product(result, result)
+            result = product(result, x) if digit == "1" else result
+        return result[1:]
+
 
 @final
 class Square(Elementwise):
@@ -305,10 +348,15 @@ class Square(Elementwise):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, mul(full_like(x, 2), x)),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        (x,) = xs
+        return [squared(x, k) for k in range(1, len(x))]
+
 
 @final
 class Abs(Elementwise):
     name, exact, accepts, samples = "abs", True, "iuf", _ONE
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any) -> Any:
         return e.abs(x)
@@ -354,6 +402,12 @@ class Sqrt(Elementwise):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, div(full_like(x, 0.5), out)),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        (x,), y = xs, [out]
+        for k in range(1, len(x)):  # y^2 = x
+            y.append(over(minus(x[k], convolved(y, y, k, 1, k - 1)), mul(full_like(out, 2), out)))
+        return y[1:]
+
 
 @final
 class Rsqrt(Elementwise):
@@ -367,6 +421,9 @@ class Rsqrt(Elementwise):
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, mul(full_like(x, -0.5), div(out, x))),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return power(out, xs[0], -1 / 2)
 
 
 @final

@@ -28,6 +28,7 @@ class ConvertElementType(Elementwise):
         Sample(((3, 4),), {"new_dtype": dtypes.as_dtype(t), "weak_type": False, "sharding": None}, low=-9, high=9)
         for t in _TARGETS
     )
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals
@@ -74,6 +75,7 @@ class BitcastConvertType(Primitive):
         Sample(((3, 4),), {"new_dtype": dtypes.as_dtype("uint8")}, dtypes=("int32",)),
         Sample(((3, 2),), {"new_dtype": dtypes.as_dtype("float32")}, dtypes=("uint16",)),
     )
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (aval,) = avals

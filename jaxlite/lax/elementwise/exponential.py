@@ -9,6 +9,7 @@ import numpy as np
 from jaxlite.core.avals import aval_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Sample
+from jaxlite.interpreters.series import Series, logarithm, minus, scaled, solved, squared
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from jaxlite.lax.families.elementwise import Elementwise
@@ -25,6 +26,9 @@ class Exp(Mapped):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, out),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return solved(out, xs[0], lambda y, k: y[k], out)
+
 
 @final
 class Exp2(Mapped):
@@ -34,6 +38,10 @@ class Exp2(Mapped):
         # 2 log(2) exp2(x - 1): the result may overflow where its derivative does not.
         return (lambda t: mul(t, mul(full_like(x, 2 * np.log(2)), exp2(sub(x, full_like(x, 1))))),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        x = [scaled(c, np.log(2)) for c in xs[0]]
+        return solved(out, x, lambda y, k: y[k], out)
+
 
 @final
 class Expm1(Mapped):
@@ -41,6 +49,9 @@ class Expm1(Mapped):
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, add(out, full_like(x, 1))),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return solved(out, xs[0], lambda y, k: y[k], add(out, full_like(out, 1)))
 
 
 @final
@@ -50,6 +61,9 @@ class Log(Mapped):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: div(t, x),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return logarithm(xs[0], xs[0][0])
+
 
 @final
 class Log1p(Mapped):
@@ -58,6 +72,9 @@ class Log1p(Mapped):
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: div(t, add(x, full_like(x, 1))),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return logarithm(xs[0], add(xs[0][0], full_like(out, 1)))
 
 
 @final
@@ -76,6 +93,10 @@ class Logistic(Elementwise):
     def partials(self, out: Any, x: Any) -> Any:
         # sigmoid'(x) = s(x) s(-x): 1 - s(x) would cancel for large x.
         return (lambda t: mul(t, mul(out, logistic(neg(x)))),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        slope = mul(out, logistic(neg(xs[0][0])))
+        return solved(out, xs[0], lambda y, k: minus(y[k], squared(y, k)), slope)  # y' = (y - y^2) x'
 
 
 exp_p, exp2_p, expm1_p, log_p, log1p_p, logistic_p = Exp(), Exp2(), Expm1(), Log(), Log1p(), Logistic()

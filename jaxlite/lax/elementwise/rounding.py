@@ -86,6 +86,7 @@ class ReducePrecision(Elementwise):
 
     name, accepts = "reduce_precision", "f"
     samples = (Sample(((3, 5),), {"exponent_bits": 5, "mantissa_bits": 10}, dtypes=("float32",)),)
+    piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
         unsigned = dtypes.as_dtype(f"uint{x.dtype.itemsize * 8}")

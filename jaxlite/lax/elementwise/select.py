@@ -11,6 +11,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import Sample
 from jaxlite.core.pytree import tree_map
+from jaxlite.interpreters.series import Series
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import max, mul
@@ -89,6 +90,17 @@ class SelectN(Elementwise):
 
         return [None, *(share(n) if is_linear(c) else None for n, c in enumerate(cases))]
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        which, *cases = xs
+        shape, zero = aval_of(out).shape, full_like(out, 0)
+
+        def chosen(terms: Sequence[Any]) -> Any:
+            if all(t is None for t in terms):
+                return None
+            return self.bind(which[0], *_ranked([zero if t is None else t for t in terms], shape))
+
+        return [chosen(terms) for terms in zip(*(c[1:] for c in cases), strict=True)]
+
 
 def _ranked(cases: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
     return [to_shape(c, shape) for c in cases] if all(not aval_of(c).shape for c in cases) else list(cases)
@@ -100,6 +112,7 @@ class Clamp(Elementwise):
 
     name, accepts = "clamp", "iuf"
     samples = (Sample(((), (4, 3), ()), low=-1, high=1), Sample(((4,), (4,), (4,))))
+    piecewise_linear = True
 
     def scalar(self, e: Any, low: Any, x: Any, high: Any) -> Any:
         return e.min(e.max(x, low), high)
@@ -132,6 +145,7 @@ class _Same(Elementwise):
     accepts = "biufK"
     exact = True
     samples = (Sample(((3, 4),)),)
+    piecewise_linear = True
 
     def scalar(self, e: Any, *xs: Any, **params: Any) -> Any:
         return xs[0]

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Sample
+from jaxlite.interpreters.series import Series, integrated, minus, scaled, slope, solved, squared
 from jaxlite.lax.convert import full_like, operands_of
 from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, rsqrt, sqrt, square, sub
 from jaxlite.lax.elementwise.exponential import one_minus_square
@@ -18,12 +19,25 @@ _ANY = (Sample(((3, 5),)), Sample(((),)))
 _UNIT = (Sample(((3, 5),), low=-0.9, high=0.9), Sample(((),), low=-0.9, high=0.9))
 
 
+def pair(sine: Any, cosine: Any, x: Series, sign: int) -> tuple[list[Any], list[Any]]:
+    """The coefficients after the first of s and c, where ``s' = c x'`` and ``c' = sign s x'``."""
+    dx, s, c = slope(x), [sine], [cosine]
+    for k in range(1, len(x)):
+        following = integrated(dx, c, k), scaled(integrated(dx, s, k), sign)
+        s.append(following[0])
+        c.append(following[1])
+    return s[1:], c[1:]
+
+
 @final
 class Sin(Mapped):
     name, opcode, function, accepts, samples = "sin", "sin", np.sin, "f", _ANY
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, cos(x)),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return pair(out, cos(xs[0][0]), xs[0], -1)[0]
 
 
 @final
@@ -33,6 +47,9 @@ class Cos(Mapped):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: neg(mul(t, sin(x))),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return pair(sin(xs[0][0]), out, xs[0], -1)[1]
+
 
 @final
 class Tan(Mapped):
@@ -41,6 +58,9 @@ class Tan(Mapped):
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, add(full_like(x, 1), square(out))),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return solved(out, xs[0], squared, add(full_like(out, 1), square(out)))  # y' = (1 + y^2) x'
 
 
 @final
@@ -91,6 +111,9 @@ class Sinh(Mapped):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, cosh(x)),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return pair(out, cosh(xs[0][0]), xs[0], 1)[0]
+
 
 @final
 class Cosh(Mapped):
@@ -99,6 +122,9 @@ class Cosh(Mapped):
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, sinh(x)),)
 
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        return pair(sinh(xs[0][0]), out, xs[0], 1)[1]
+
 
 @final
 class Tanh(Mapped):
@@ -106,6 +132,10 @@ class Tanh(Mapped):
 
     def partials(self, out: Any, x: Any) -> Any:
         return (lambda t: mul(t, tanh_slope_p.bind(x)),)
+
+    def coefficients(self, out: Any, *xs: Series) -> list[Any]:
+        # y' = (1 - y^2) x'
+        return solved(out, xs[0], lambda y, k: minus(None, squared(y, k)), tanh_slope_p.bind(xs[0][0]))
 
 
 @final

@@ -9,16 +9,19 @@ import numpy as np
 
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.primitive import AxisData
+from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.families.higher_order import (
     HigherOrder,
     batch_first,
     batched,
+    flat_series,
     jvp_of,
     kept,
     nonzero,
     run,
     spread,
+    spread_series,
     transposed,
     zeros_for,
 )
@@ -42,6 +45,15 @@ class Call(HigherOrder):
         results = self.bind(*primals, *kept(tangents, mask), **{**params, "jaxpr": closed})
         outs = results[: len(out_mask)]
         return outs, spread(results[len(out_mask) :], out_mask, zeros_for(params["jaxpr"].out_avals))
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        mask, order = tuple(map(moves, series)), len(series[0])
+        closed, out_mask = jet_jaxpr(params["jaxpr"], order, mask, False)
+        results = self.bind(*primals, *flat_series(series, mask), **{**params, "jaxpr": closed})
+        count = len(out_mask)
+        return results[:count], spread_series(results[count:], out_mask, order, params["jaxpr"].out_avals)
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(is_linear(o) for o in operands)

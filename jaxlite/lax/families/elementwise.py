@@ -14,9 +14,11 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context
 from jaxlite.core.primitive import AxisData, Primitive, get
 from jaxlite.interpreters.batch import move_axis
-from jaxlite.interpreters.zeros import Zero, add, is_linear, zero_of
+from jaxlite.interpreters.jet import JetTracer, along, known
+from jaxlite.interpreters.zeros import Zero, add, has_tangent, is_linear, zero_of
 
 Partial = Callable[[Any], Any]
 _KINDS = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating", "K": "random key"}
@@ -93,6 +95,11 @@ class Elementwise(Primitive):
             "so it has no transpose."
         )
 
+    def coefficients(self, out: Any, *xs: Any, **params: Any) -> list[Any] | None:
+        """The Taylor coefficients of the result after ``out`` from those of the operands (``interpreters.series``),
+        where a member has a recurrence; None: from ``partials``."""
+        return None
+
     # -- the contract -------------------------------------------------------------------------
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
@@ -123,12 +130,38 @@ class Elementwise(Primitive):
         aval = aval_of(out)
         if self.partials is None or not dtypes.is_float(aval.dtype):
             return [out], [zero_of(out)]
-        parts = self.partials(out, *primals, **params)
-        total: Any = None
-        for part, tangent in zip(parts or (), tangents, strict=True):
-            if part is not None and type(tangent) is not Zero:
-                total = add(total, to_shape(part(tangent), aval.shape))
-        return [out], [zero_of(out) if total is None else total]
+        return [out], [_moved(self.partials(out, *primals, **params) or (), tangents, out)]
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        out = self.bind(*primals, **params)
+        shape = aval_of(out).shape
+        if self.partials is None or not has_tangent(aval_of(out)):
+            return [out], [[zero_of(out)] * len(series[0])]
+        terms = self.coefficients(out, *([p, *map(known, s)] for p, s in zip(primals, series, strict=True)), **params)
+        if terms is None and self.piecewise_linear:
+            parts = self.partials(out, *primals, **params) or ()
+            return [out], [[_moved(parts, tangents, out) for tangents in zip(*series, strict=True)]]
+        if terms is None:
+            return [out], [self._integrated(out, primals, series, params)]
+        return [out], [[zero_of(out) if t is None else to_shape(t, shape) for t in terms]]
+
+    def _integrated(
+        self, out: Any, primals: Sequence[Any], series: Sequence[Sequence[Any]], params: dict[str, Any]
+    ) -> list[Any]:
+        """The coefficients after ``out`` of the integral of what the partials give along the operands' series."""
+
+        def below() -> list[Any]:
+            return self._integrated(out, primals, [s[:-1] for s in series], params)
+
+        def rule(points: Sequence[Any], velocities: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            # Partials that read the result need its series, of one order less; most do not.
+            value = JetTracer(context.trace, out, below) if len(series[0]) > 1 else out  # type: ignore[arg-type]
+            return [out], [_moved(self.partials(value, *points, **params) or (), velocities, out)]
+
+        _, (terms,) = along(rule, primals, series)
+        return terms
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         pulled = self.pull_back(cotangents[0], *operands, **params)
@@ -142,6 +175,15 @@ class Elementwise(Primitive):
     ) -> tuple[list[Any], list[int | None]]:
         aligned = align_batched(operands, dims, axis.size)
         return [self.bind(*aligned, **params)], [0]
+
+
+def _moved(parts: Sequence[Partial | None], tangents: Sequence[Any], out: Any) -> Any:
+    """The tangent of ``out``: the sum of what the partials make of the operands' tangents."""
+    total: Any = None
+    for part, tangent in zip(parts, tangents, strict=True):
+        if part is not None and type(tangent) is not Zero:
+            total = add(total, to_shape(part(tangent), aval_of(out).shape))
+    return zero_of(out) if total is None else total
 
 
 def align_batched(operands: Sequence[Any], dims: Sequence[int | None], size: int) -> list[Any]:

@@ -71,6 +71,17 @@ def zeros_for(avals: Sequence[ShapedArray]) -> list[Zero]:
     return [Zero(a.to_tangent_aval()) for a in avals]
 
 
+def flat_series(series: Sequence[Sequence[Any]], mask: Sequence[bool]) -> list[Any]:
+    """The coefficients of the operands that have some, as arrays."""
+    return [instantiate(t) for s in kept(series, mask) for t in s]
+
+
+def spread_series(terms: Sequence[Any], mask: Sequence[bool], order: int, avals: Sequence[ShapedArray]) -> Any:
+    """For each result the next ``order`` coefficients where ``mask`` holds, zeros elsewhere."""
+    given: Iterator[Any] = iter(terms)
+    return [[next(given) if m else zero for _ in range(order)] for m, zero in zip(mask, zeros_for(avals), strict=True)]
+
+
 @remembered
 def jvp_of(closed: ClosedJaxpr, mask: Mask, force: Mask | bool) -> tuple[ClosedJaxpr, Mask]:
     """Remembered :func:`jvp_jaxpr`."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from jaxlite.core.primitive import Primitive
+from jaxlite.interpreters.jet import moves
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
 
 
@@ -25,6 +26,16 @@ class Layout(Primitive):
         if all(type(t) is Zero for t in tangents):
             return outs, [zero_of(o) for o in outs]
         return outs, self._results([instantiate(t) for t in tangents], params)
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        outs = self._results(primals, params)
+        columns = [
+            self._results([instantiate(t) for t in terms], params) if moves(terms) else [zero_of(o) for o in outs]
+            for terms in zip(*series, strict=True)
+        ]
+        return outs, [list(terms) for terms in zip(*columns, strict=True)]
 
     def _results(self, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         result = self.bind(*operands, **params)

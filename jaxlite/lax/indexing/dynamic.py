@@ -53,6 +53,7 @@ class DynamicSlice(Primitive):
 
     name, family, accepts, exact = "dynamic_slice", "indexing", "biufK", True
     samples = (Sample(((5, 6), (), ()), {"slice_sizes": (2, 3)}, low=-3, high=7, dtypes=_STARTS),)
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         operand, *starts = avals
@@ -116,6 +117,7 @@ class DynamicUpdateSlice(Primitive):
 
     name, family, accepts, exact = "dynamic_update_slice", "indexing", "biufK", True
     samples = (Sample(((5, 6), (2, 3), (), ()), low=-3, high=7, dtypes=("float32", "float32", "int32", "int32")),)
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         operand, update, *starts = avals

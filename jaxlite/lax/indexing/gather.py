@@ -53,6 +53,7 @@ class Gather(Primitive):
         )
         for mode in (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP)
     )  # fmt: skip
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         operand, indices = avals

@@ -147,6 +147,7 @@ class Scatter(Primitive):
 class ScatterSet(Scatter):
     name = "scatter"
     accepts = "biufK"
+    piecewise_linear = True
 
     def combine(self, e: Any, old: Any, update: Any) -> Any:
         return update
@@ -181,6 +182,7 @@ class ScatterSet(Scatter):
 class ScatterAdd(Scatter):
     name = "scatter-add"
     accepts = "iuf"
+    piecewise_linear = True
 
     def combine(self, e: Any, old: Any, update: Any) -> Any:
         return e.add(old, update)
@@ -234,6 +236,8 @@ class ScatterMul(Scatter):
 
 class _ScatterExtremum(Scatter):
     """Base of ``scatter_min`` and ``scatter_max``: those that attain the extremum share the tangent evenly."""
+
+    piecewise_linear = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         operand, indices, updates = primals

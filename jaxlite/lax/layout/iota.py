@@ -24,6 +24,7 @@ class Iota(Primitive):
         Sample((), {"dtype": dtypes.as_dtype("int32"), "shape": (5,), "dimension": 0, "sharding": None}),
         Sample((), {"dtype": dtypes.as_dtype("float32"), "shape": (3, 4), "dimension": 1, "sharding": None}),
     )
+    piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         shape, d = params["shape"], params["dimension"]

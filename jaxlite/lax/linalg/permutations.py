@@ -55,6 +55,7 @@ class _Permutation(LinearAlgebra):
     """Base: int32 vectors in, int32 vectors out; nothing to differentiate."""
 
     accepts, core_rank = "i", 1
+    piecewise_linear = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         out = self.bind(*primals, **params)

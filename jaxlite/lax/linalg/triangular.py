@@ -11,6 +11,8 @@ import numpy as np
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis, place_axis
+from jaxlite.interpreters.jet import known
+from jaxlite.interpreters.series import combined, minus
 from jaxlite.interpreters.zeros import Zero, add, instantiate, is_linear, zero_of
 from jaxlite.lax.convert import operands_of
 from jaxlite.lax.elementwise.arithmetic import neg
@@ -88,6 +90,24 @@ class TriangularSolve(LinearAlgebra):
         from_a = None if type(t_a) is Zero else self._moved_by_a(a, t_a, x, params)
         total = add(from_a, from_b)
         return [x], [zero_of(x) if total is None else total]
+
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        """``op(a0) x_k = b_k - (op(a1) x_(k-1) + ... + op(a_k) x0)``."""
+        a, b = ([p, *map(known, s)] for p, s in zip(primals, series, strict=True))
+        x = [self.bind(a[0], b[0], **params)]
+        for k in range(1, len(b)):
+            rest = minus(b[k], combined(lambda move, y: self._times(move, y, params), a, x, k, 1))
+            x.append(None if rest is None else self.bind(a[0], rest, **params))
+        return [x[0]], [[zero_of(x[0]) if t is None else t for t in x[1:]]]
+
+    def _times(self, move: Any, x: Any, params: dict[str, Any]) -> Any:
+        """``op(move) x``, or ``x op(move)``, for the triangle that is read."""
+        k = 1 if params["unit_diagonal"] else 0
+        move = lower_part(move, -k) if params["lower"] else upper_part(move, k)
+        move = transposed(move) if params["transpose_a"] else move
+        return product(move, x) if params["left_side"] else product(x, move)
 
     def _moved_by_a(self, a: Any, t_a: Any, x: Any, params: dict[str, Any]) -> Any:
         """``-op(a)^-1 op(da) x``, multiplied in the order that costs less."""

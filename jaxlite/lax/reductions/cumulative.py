@@ -11,6 +11,7 @@ from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.context import context
 from jaxlite.core.primitive import Sample
+from jaxlite.interpreters.jet import jet
 from jaxlite.interpreters.jvp import jvp
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
 from jaxlite.lax.control.associative import associative_scan
@@ -55,6 +56,19 @@ class _Nonlinear(Cumulative):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         return _moved(self, self.joined, primals[0], tangents[0], params)
 
+    def jet(
+        self, primals: Sequence[Any], series: Sequence[Sequence[Any]], **params: Any
+    ) -> tuple[list[Any], list[list[Any]]] | None:
+        (x,) = primals
+        out, order = self.bind(x, **params), len(series[0])
+        if aval_of(x).shape[params["axis"]] == 0:
+            return [out], [[zero_of(out)] * order]
+
+        def tree(v: Any) -> list[Any]:
+            return [associative_scan(self.joined, v, reverse=params["reverse"], axis=params["axis"])]
+
+        return [out], jet(tree, primals, [list(s) for s in series], order, context.trace)[1]
+
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         raise NotImplementedError(f"{self.name} is not linear, so it has no transpose.")
 
@@ -62,6 +76,7 @@ class _Nonlinear(Cumulative):
 @final
 class CumSum(Cumulative):
     name, accepts, samples = "cumsum", "iuf", SAMPLES
+    piecewise_linear = True
 
     def identity(self, dtype: Any) -> Any:
         return dtype.type(0)

@@ -46,6 +46,7 @@ class _Extremum(Reduction):
 
     samples = _SAMPLES
     accepts = "biuf"
+    piecewise_linear = True
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         (x,), (t,) = primals, tangents
@@ -96,6 +97,7 @@ class _Logical(Reduction):
     accepts = "biu"
     samples = tuple(Sample(s.shapes, {"axes": s.params["axes"]}) for s in _SAMPLES)
     ufunc: ClassVar[np.ufunc]
+    piecewise_linear = True
 
     def numpy(self, x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> Any:
         return self.ufunc.reduce(x, axis=axes, initial=self.identity(x.dtype))
@@ -147,6 +149,7 @@ class ArgExtremum(Primitive):
     family: ClassVar[str] = "arg_reduction"
     accepts: ClassVar[str] = "biuf"
     samples = tuple(Sample(((3, 5),), {"axes": (d,), "index_dtype": dtypes.as_dtype("int32")}) for d in (0, 1))
+    piecewise_linear = True
 
     @abstractmethod
     def wins(self, e: Any, a: Any, b: Any) -> Any:

@@ -26,6 +26,7 @@ SAMPLES = (
 @final
 class ReduceSum(Reduction):
     name, accepts, samples = "reduce_sum", "iuf", SAMPLES
+    piecewise_linear = True
 
     def identity(self, dtype: Any) -> Any:
         return dtype.type(0)

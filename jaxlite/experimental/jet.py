@@ -1,0 +1,3 @@
+"""``jax.experimental.jet``: Taylor mode."""
+
+from jaxlite.transforms.taylor import fact as fact, jet as jet
