@@ -231,12 +231,19 @@ def conjugate(x: Any, /) -> Any:
 conj = conjugate
 
 
+def _real_operand(name: str, val: Any) -> Any:
+    value = array_operand(name, val)
+    if value.dtype.kind == "c":
+        raise NotImplementedError(f"{name} of {value.aval}: complex arrays can be held, but no operation takes them.")
+    return value
+
+
 def real(val: Any, /) -> Any:
     """The real part: a real ``val`` itself."""
-    return array_operand("real", val)
+    return _real_operand("real", val)
 
 
 def imag(val: Any, /) -> Any:
     """The imaginary part: 0 of a real ``val``."""
-    value = array_operand("imag", val)
+    value = _real_operand("imag", val)
     return convert(lax.full_like(value, 0), value.dtype, value.weak_type)

@@ -1,5 +1,7 @@
 """Parameters of JAX's that have no effect here are refused unless they are their defaults, by name."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,19 @@ def test_processes_and_backends_that_do_not_exist():
     for function in (jax.process_index, jax.process_count, jax.live_arrays):
         with pytest.raises(RuntimeError, match="Unknown backend tpu"):
             function("tpu")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lax.convert_element_type(1.0, jnp.complex64),
+        lambda: jnp.ones(2).astype(jnp.complex64),
+        lambda: jax.jit(lambda x: x.astype(jnp.complex64))(1.0),
+        lambda: jnp.array([1 + 2j]).astype(jnp.float32),
+        lambda: jnp.array([1 + 2j]).real,
+        lambda: jnp.imag(jnp.array([1 + 2j])),
+    ],
+)
+def test_complex_arrays_are_refused_not_misread(call: Any) -> None:
+    with pytest.raises(NotImplementedError, match="complex"):
+        call()

@@ -36,6 +36,12 @@ class ConvertElementType(Elementwise):
             raise TypeError(
                 f"Random keys of dtype {aval.dtype} do not convert to {params['new_dtype']}: use jax.random.key_data."
             )
+        for dtype in (aval.dtype, params["new_dtype"]):
+            if dtype.kind == "c" and aval.dtype != params["new_dtype"]:
+                raise NotImplementedError(
+                    f"convert_element_type from {aval.dtype.name} to {params['new_dtype'].name}: complex arrays can be "
+                    "held, but no operation takes them.  Keep real and imaginary part in two arrays."
+                )
         return (ShapedArray(aval.shape, params["new_dtype"], params["weak_type"]),)
 
     def result_dtype(self, *operands: Any, **params: Any) -> Any:
