@@ -97,6 +97,14 @@ from jaxlite.transforms.scopes import (
 )
 
 from jaxlite import nn as nn, numpy as numpy, random as random, scipy as scipy, sharding as sharding  # isort: skip
+from jaxlite import ref as ref  # isort: skip
+from jaxlite.ref import (  # isort: skip
+    Ref as Ref,
+    empty_ref as empty_ref,
+    free_ref as free_ref,
+    freeze as freeze,
+    new_ref as new_ref,
+)
 
 __version__ = "0.1.0"
 

@@ -12,6 +12,7 @@ from jaxlite.core.context import context
 from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import Var
 from jaxlite.core.pytree import tree_map
+from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
 from jaxlite.interpreters.linearize import linearize
 from jaxlite.interpreters.stage import closed_over_nothing
 from jaxlite.interpreters.zeros import has_tangent
@@ -44,15 +45,22 @@ def checkpoint(
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         numbers = tuple(n % len(args) for n in static) if args else ()
-        dynamic, together = split_static(args, numbers)
-        leaves, tree = flat_operands((dynamic, kwargs))
         info = debug_info_of(fun, args, kwargs)
-        closed, out_tree = traced(lambda d, k: fun(*together(d), **k), tree, [aval_of(x) for x in leaves], info)
-        opened, consts = closed_over_nothing(closed)
-        outs = checkpoint_p.bind(
-            *consts, *leaves, jaxpr=opened, policy=policy, prevent_cse=bool(prevent_cse), name=info.function
-        )
-        return out_tree.unflatten(outs)
+
+        def run(refs: list[Ref]) -> Any:
+            dynamic, together = split_static(args, numbers)
+            body = carrying(lambda d, k: fun(*together(d), **k), refs)
+            leaves, tree = flat_operands((read_all(refs), dynamic, kwargs))
+            closed, out_tree = traced(body, tree, [aval_of(x) for x in leaves], info)
+            opened, consts = closed_over_nothing(closed)
+            outs = checkpoint_p.bind(
+                *consts, *leaves, jaxpr=opened, policy=policy, prevent_cse=bool(prevent_cse), name=info.function
+            )
+            out, values = out_tree.unflatten(outs)
+            write_all(refs, values)
+            return out
+
+        return with_refs(run)
 
     return call
 

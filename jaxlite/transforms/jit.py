@@ -22,6 +22,7 @@ from jaxlite.core.device import CPU, check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
+from jaxlite.core.ref import CapturedRef, Ref, belongs_here
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import shorten
 from jaxlite.interpreters.stage import closed_over_nothing, refuse_escaped
@@ -30,6 +31,7 @@ from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_operands
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct, abstract
+from jaxlite.transforms.jit_refs import Split, call_with_refs
 
 logger = logging.getLogger("jaxlite")
 
@@ -126,6 +128,8 @@ class JitFunction:
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.options = fun, options
         self._cache = _cache_for(fun, options)
+        self._captured: list[Ref] = []  # that the function closes over
+        self._on_values: dict[Any, JitFunction] = {}  # see ``jit_refs``
         self._plain = not (
             options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames
         )
@@ -147,6 +151,8 @@ class JitFunction:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
+        if self._captured:
+            return self._call_with_refs(self._without_static(args, kwargs))
         if self._plain:
             leaves, tree = tree_flatten((args, kwargs))
             static: tuple[Any, ...] = ()
@@ -156,12 +162,20 @@ class JitFunction:
         try:
             avals = tuple([x.aval if type(x) is Array else aval_of(x) for x in leaves])
         except TypeError:
+            if any(type(x) is Ref for x in leaves):
+                return self._call_with_refs((args, kwargs, static))
             leaves, tree = flat_operands((args, kwargs))
             avals = tuple(map(aval_of, leaves))
         key = (tree, avals, static, *_more_of_the_key())
         program = self._cache.get(key)
         if program is None:
-            program = self._trace(args, kwargs, static, tree, avals)
+            try:
+                program = self._trace(args, kwargs, static, tree, avals)
+            except CapturedRef as error:
+                if not belongs_here(error.ref, self._captured):
+                    raise
+                self._captured.append(error.ref)
+                return self._call_with_refs((args, kwargs, static))
             self._cache[key] = program
         for i in program.used_up:
             key_reuse.use(leaves[i])
@@ -176,6 +190,9 @@ class JitFunction:
                 if given:
                     operand.delete()
         return program.out_tree.unflatten(outs)
+
+    def _call_with_refs(self, split: Split) -> Any:
+        return call_with_refs(self.fun, self._captured, split, self._together, self._on_values, jit)
 
     def _without_static(
         self, args: Sequence[Any], kwargs: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
+from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.jet import jet_jaxpr, moves
@@ -217,6 +219,19 @@ def _all_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[A
 def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
     if config.disable_jit.value and not isinstance(which, Tracer):
         return functions[int(operand_of(which).elements if hasattr(which, "aval") else which)](*operands)
+
+    def run(refs: list[Ref]) -> Any:
+        if not refs:
+            return _traced_branch(name, which, functions, operands)
+        carry = [functools.wraps(f, updated=())(carrying(f, refs)) for f in functions]
+        out, values = _traced_branch(name, which, carry, (read_all(refs), *operands))
+        write_all(refs, values)
+        return out
+
+    return with_refs(run)
+
+
+def _traced_branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
     leaves, branches, consts, trees = closed_branches(functions, operands)
     first = branches[0]
     for number, (branch, tree) in enumerate(zip(branches[1:], trees[1:], strict=True), 1):

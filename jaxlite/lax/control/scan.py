@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
+from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.jet import jet_jaxpr, moves
@@ -315,6 +317,30 @@ def run_scan(
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
     """``scan``, for whatever function is a loop of that kind; ``info`` and ``words`` are what messages say."""
+    times = max(int(steps if unroll is True else unroll), 1)
+
+    def run(refs: list[Ref]) -> tuple[Any, Any]:
+        if not refs:
+            return _run_scan(words, f, init, xs, steps, info, bool(reverse), times)
+        body = carrying(f, refs)
+
+        def step(state: tuple[Any, Any], x: Any) -> tuple[Any, Any]:
+            (carry, y), values = body(state[1], state[0], x)
+            return (carry, values), y
+
+        more = dataclasses.replace(words, refs=len(refs))
+        (carry, values), ys = _run_scan(more, step, (init, read_all(refs)), xs, steps, info, bool(reverse), times)
+        write_all(refs, values)
+        return carry, ys
+
+    out: tuple[Any, Any] = with_refs(run)
+    return out
+
+
+def _run_scan(
+    words: LoopWords, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, steps: int, info: DebugInfo,
+    reverse: bool, unroll: int,
+) -> tuple[Any, Any]:  # fmt: skip
     xs_leaves = [operand_of(x) for x in tree_flatten(xs)[0]]
     init_leaves, init_tree = tree_flatten(init)
     init_leaves = [operand_of(x) for x in init_leaves]
@@ -338,8 +364,8 @@ def run_scan(
         num_consts=len(consts),
         num_carry=len(init_leaves),
         length=steps,
-        reverse=bool(reverse),
-        unroll=steps if unroll is True else max(int(unroll), 1),
+        reverse=reverse,
+        unroll=unroll,
     )
     return init_tree.unflatten(outs[:n_out]), ys_tree.unflatten(outs[n_out:])
 

@@ -14,6 +14,7 @@ from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
+from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
 from jaxlite.core.source import current
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
@@ -224,18 +225,22 @@ while_p = While()
 @final
 @dataclasses.dataclass(frozen=True)
 class LoopWords:
-    """How messages speak of a loop: its function's name, its body's, and how many leading parts of the carry count
-    steps, which the user did not write."""
+    """How messages speak of a loop: its function's name, its body's, and what in the carry the user did not write: how
+    many leading parts count steps, and how many values of refs stand beside it."""
 
     name: str
     body: str
     counters: int = 0
+    refs: int = 0
 
 
 def check_carry(
     words: LoopWords, tree: Any, before: Sequence[ShapedArray], out_tree: Any, after: Sequence[ShapedArray]
 ) -> None:
     """``TypeError`` where the carry's structure or a leaf's type changes, with its path and both types."""
+    if words.refs:
+        tree, out_tree = tree.children()[0], out_tree.children()[0]
+        before, after = before[: -words.refs], after[: -words.refs]
     if words.counters:
         tree, out_tree = tree.children()[-1], out_tree.children()[-1]
         before, after = before[words.counters :], after[words.counters :]
@@ -309,6 +314,23 @@ def run_while(
     words: LoopWords, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, info: DebugInfo
 ) -> Any:
     """``while_loop``, for whatever function is a loop of that kind; ``info`` and ``words`` are what messages say."""
+
+    def run(refs: list[Ref]) -> Any:
+        if not refs:
+            return _run_while(words, cond_fun, body_fun, init_val, info)
+        cond, body = carrying(cond_fun, refs), carrying(body_fun, refs)
+        init = (init_val, read_all(refs))
+        more = dataclasses.replace(words, refs=len(refs))
+        value, values = _run_while(more, lambda s: cond(s[1], s[0])[0], lambda s: body(s[1], s[0]), init, info)
+        write_all(refs, values)
+        return value
+
+    return with_refs(run)
+
+
+def _run_while(
+    words: LoopWords, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, info: DebugInfo
+) -> Any:
     leaves, tree = tree_flatten(init_val)
     leaves = [operand_of(x) for x in leaves]
     single = tree_flatten((init_val,))[1]

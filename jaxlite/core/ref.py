@@ -1,0 +1,190 @@
+"""Refs: arrays that change.  A ``Ref`` is a cell; what it holds is an array, or a tracer of the trace it is used in.
+
+Jaxprs stay pure: while a function is traced, reads and writes of a cell act on its present value, so that programs have
+no references left.  A transformation that traces a function which uses a ref from outside is told by ``CapturedRef``,
+and passes the value in and the last value out (:func:`with_refs`, :func:`bound`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
+
+from jaxlite.core.avals import ShapedArray
+from jaxlite.core.context import context
+from jaxlite.core.trace import Trace, Tracer
+
+
+@final
+class Ref:
+    """A mutable array: ``ref[index]`` reads, ``ref[index] = value`` writes.  ``new_ref`` makes one."""
+
+    __slots__ = ("__weakref__", "_home", "_trace", "_value", "type")
+
+    type: ShapedArray  # of the value; not ``aval``, which would make it pass for an array
+
+    def __init__(self, value: Any) -> None:
+        self._value, self.type = value, value.aval
+        self._trace, self._home = context.trace, home_of(context.trace)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.type.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a Ref without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        if self._value is None or isinstance(self._value, Tracer):
+            return ref_type(self.type)
+        return "Ref" + repr(self._value).removeprefix("Array")
+
+    def __jax_array__(self) -> Any:
+        raise TypeError(f"A {ref_type(self.type)} cannot be passed where an array is expected: read it with ref[...].")
+
+    def read(self) -> Any:
+        """The whole value."""
+        if self._value is None:
+            raise ValueError(f"This {ref_type(self.type)} was frozen or freed: it can be neither read nor written.")
+        if home_of(context.trace) is not self._home:
+            raise CapturedRef(self)
+        return self._value
+
+    def write(self, value: Any) -> None:
+        """Replaces the whole value, by one of the same type."""
+        self.read()
+        if isinstance(value, Tracer) and value._trace is not self._trace and _runs_in(value._trace, self._trace):
+            raise ValueError(
+                f"A {ref_type(self.type)} from outside a differentiated or batched function was given a value that "
+                f"depends on what is differentiated or batched.  {value.describe()}  Make the ref inside the function, "
+                "or write jax.lax.stop_gradient(value)."
+            )
+        self._value = value
+
+    def end(self) -> Any:
+        """The last value; the ref cannot be used any more."""
+        value = self.read()
+        self._value = None
+        return value
+
+
+@final
+class CapturedRef(Exception):
+    """A traced function uses a ref from outside; an error only where no transformation passes the ref in."""
+
+    def __init__(self, ref: Ref) -> None:
+        super().__init__(
+            f"A {ref_type(ref.type)} is used in a function that is traced apart from where the ref was made, by a "
+            "transformation that does not pass refs in (jit, scan, while_loop, fori_loop, cond, switch, map and "
+            "checkpoint do), or after the function that made it returned.  Make the ref inside, or pass its value: "
+            "ref[...]."
+        )
+        self.ref = ref
+
+
+def ref_type(aval: ShapedArray) -> str:
+    """How messages write the type of a ref."""
+    return f"Ref{{{aval}}}"
+
+
+def home_of(trace: Trace | None) -> Trace | None:
+    """The trace that records what ``trace`` does; None where it is evaluated."""
+    while trace is not None and hasattr(trace, "parent"):
+        trace = trace.parent
+    return trace
+
+
+def _runs_in(trace: Trace | None, outer: Trace | None) -> bool:
+    """Whether what ``trace`` does goes to ``outer`` at last."""
+    while trace is not outer:
+        if trace is None or not hasattr(trace, "parent"):
+            return False
+        trace = trace.parent
+    return True
+
+
+@contextlib.contextmanager
+def bound(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[Callable[[], list[Any]]]:
+    """Lets refs from outside hold ``values`` in the trace at work; gives a function for what they hold then."""
+    before = [(r._value, r._trace, r._home) for r in refs]
+    for ref, value in zip(refs, values, strict=True):
+        ref._value, ref._trace, ref._home = value, context.trace, home_of(context.trace)
+    try:
+        yield lambda: [r.read() for r in refs]
+    finally:
+        for ref, (value, trace, home) in zip(refs, before, strict=True):
+            ref._value, ref._trace, ref._home = value, trace, home
+
+
+@contextlib.contextmanager
+def away(refs: Sequence[Ref]) -> Iterator[None]:
+    """While the values of ``refs`` are on their way through a program, the refs themselves cannot be used."""
+    homes = [r._home for r in refs]
+    for ref in refs:
+        ref._home = _AWAY
+    try:
+        yield
+    finally:
+        for ref, home in zip(refs, homes, strict=True):
+            ref._home = home
+
+
+_AWAY: Any = object()
+
+
+def with_refs(call: Callable[[list[Ref]], Any]) -> Any:
+    """``call(refs)``, again for each ref of the trace at work that it turns out to use."""
+    refs: list[Ref] = []
+    while True:
+        try:
+            return call(refs)
+        except CapturedRef as captured:
+            if not belongs_here(captured.ref, refs):
+                raise
+            refs.append(captured.ref)
+
+
+def belongs_here(ref: Ref, known: Sequence[Ref]) -> bool:
+    """Whether a captured ref can be read in the trace at work and was not passed already."""
+    return ref._home is home_of(context.trace) and all(r is not ref for r in known)
+
+
+def carrying(function: Callable[..., Any], refs: Sequence[Ref]) -> Callable[..., Any]:
+    """``(values, *args) -> (result, last values)``: the function with the refs' values as argument and result."""
+
+    def call(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        with bound(refs, values) as last:
+            return function(*args, **kwargs), last()
+
+    return call
+
+
+def read_all(refs: Sequence[Ref]) -> list[Any]:
+    """The refs' values."""
+    return [r.read() for r in refs]
+
+
+def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
+    """Gives the refs new values."""
+    for ref, value in zip(refs, values, strict=True):
+        ref.write(value)
