@@ -19,6 +19,7 @@ from jaxlite.core import runtime as _runtime
 from jaxlite.core.array_type import Array as Array
 from jaxlite.core.config import (
     check_tracer_leaks as check_tracer_leaks,
+    checking_leaks as checking_leaks,
     config as config,
     debug_infs as debug_infs,
     debug_key_reuse as debug_key_reuse,
@@ -97,7 +98,7 @@ from jaxlite.transforms.scopes import (
 )
 
 from jaxlite import nn as nn, numpy as numpy, random as random, scipy as scipy, sharding as sharding  # isort: skip
-from jaxlite import ref as ref  # isort: skip
+from jaxlite import ref as ref, stages as stages  # isort: skip
 from jaxlite.ref import (  # isort: skip
     Ref as Ref,
     empty_ref as empty_ref,

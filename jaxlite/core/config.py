@@ -7,6 +7,7 @@ A flag is read as ``enable_x64.value``.  ``config.update("jax_enable_x64", True)
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -125,6 +126,7 @@ debug_nans = _flag("jax_debug_nans", False, _boolean, "Raise where a NaN is firs
 debug_infs = _flag("jax_debug_infs", False, _boolean, "Raise where an infinity is first made.")
 enable_checks = _flag("jax_enable_checks", False, _boolean, "Verify every IR after every pass.")
 check_tracer_leaks = _flag("jax_check_tracer_leaks", False, _boolean, "Raise where a tracer escapes.")
+checking_leaks = functools.partial(check_tracer_leaks, True)
 log_compiles = _flag("jax_log_compiles", False, _boolean, "Log every compilation.")
 explain_cache_misses = _flag("jax_explain_cache_misses", False, _boolean, "Log why a call retraces.")
 debug_key_reuse = _flag("jax_debug_key_reuse", False, _boolean, "Raise where a random key is used twice.")

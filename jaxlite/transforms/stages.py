@@ -30,6 +30,16 @@ class MemoryAnalysis:
 
 
 @final
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
+    """An argument's shape and dtype, and whether its memory is given up."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    donated: bool
+
+
+@final
 class TracedProgram:
     """The program as a jaxpr."""
 
@@ -52,8 +62,16 @@ class TracedProgram:
         shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._program.closed.out_avals]
         return self._program.out_tree.unflatten(shapes)
 
-    def lower(self, **_: Any) -> Lowered:
+    @property
+    def args_info(self) -> Any:
+        """``ArgInfo`` in place of each argument: positional ones, then those by keyword."""
+        infos = [ArgInfo(a.shape, a.dtype, d) for a, d in zip(self.jaxpr.in_avals, self._donated, strict=True)]
+        return self.in_tree.unflatten(infos)
+
+    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
         """The next step."""
+        if lowering_platforms is not None and "cpu" not in lowering_platforms:
+            refuse("lower", "lowering_platforms", lowering_platforms, None, "programs run on the CPU")
         return Lowered(self)
 
 
@@ -70,6 +88,11 @@ class Lowered:
     def out_info(self) -> Any:
         """Shapes and dtypes of the result."""
         return self._traced.out_info
+
+    @property
+    def args_info(self) -> Any:
+        """``ArgInfo`` in place of each argument: positional ones, then those by keyword."""
+        return self._traced.args_info
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The jaxpr as text, with the user's lines if ``debug_info``."""
@@ -93,6 +116,16 @@ class Compiled:
         self._traced = traced
         self._executable = traced._program.executable()
         self.in_tree, self.out_tree = traced.in_tree, traced._program.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        """``ArgInfo`` in place of each argument: positional ones, then those by keyword."""
+        return self._traced.args_info
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the result."""
+        return self._traced.out_info
 
     @property
     def report(self) -> Any:

@@ -239,3 +239,30 @@ def test_threads_share_a_function() -> None:
     for t in threads:
         t.join()
     assert len(set(results)) == 1 and len(results) == 8
+
+
+def test_the_stages_of_a_program_say_what_its_arguments_are() -> None:
+    f = jax.jit(lambda x, y: x, donate_argnums=0)
+    lowered = f.lower(1.0, y=jnp.arange(2))
+    (x,), keywords = lowered.args_info
+    assert (x.shape, x.dtype.name, x.donated) == ((), "float32", True)
+    assert (keywords["y"].shape, keywords["y"].dtype.name, keywords["y"].donated) == ((2,), "int32", False)
+    compiled = lowered.compile()
+    assert compiled.args_info == lowered.args_info == f.trace(1.0, y=jnp.arange(2)).args_info
+    assert compiled.out_info.shape == ()
+    kinds = (jax.stages.Wrapped, jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
+    for stage, kind in zip((f, f.trace(1.0, y=jnp.arange(2)), lowered, compiled), kinds, strict=True):
+        assert isinstance(stage, kind)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        f.trace(1.0, y=2).lower(_platforms=("cpu",))
+    with pytest.raises(NotImplementedError, match="lowering_platforms"):
+        f.trace(1.0, y=2).lower(lowering_platforms=("tpu",))
+
+
+def test_checking_leaks_is_the_flag() -> None:
+    kept: list[Any] = []
+    with jax.checking_leaks(), pytest.raises(Exception, match="Leaked trace"):
+        jax.jit(lambda x: kept.append(x))(1.0)
+    kept.clear()
+    with jax.checking_leaks():
+        assert jax.jit(lambda x: x + 1)(1.0) == 2.0
