@@ -263,7 +263,8 @@ def _fold_row(
 
 
 def _unroll(extent: int, lanes: bool) -> int:
-    """How many vectors of partial results a long fold in lanes keeps: enough that no addition waits for the last."""
+    """How many vectors a long loop in lanes takes at once: enough that no addition of a fold waits for the last, and
+    that a fold over rows reads whole cache lines of each (5000 x 5000 floats: 7 ms instead of 21)."""
     return 4 if lanes and extent >= 8 * LANES else 1
 
 
@@ -382,7 +383,7 @@ def _fold_kept_outside(group: Group, makers: dict[Var, JaxprEqn], fold: JaxprEqn
                 b.store(out, b.add(b.mul(r, row), column), finished(b, fold, state))
         return k.finish(math.prod(outer_shape), math.prod(domain))
     in_lanes = n_kept >= LANES and (last_kept or math.prod(extents.values()) < LANES)
-    with b.loop(n_kept, parallel=True, vector=in_lanes) as r:
+    with b.loop(n_kept, parallel=True, vector=in_lanes, unroll=_unroll(n_kept, in_lanes)) as r:
         state = _fold_axes(k, fold, _kept_index(b, domain, axes, r), extents, {}, vector=not in_lanes)
         b.store(out, r, finished(b, fold, state))
     return k.finish(n_kept, math.prod(domain))
