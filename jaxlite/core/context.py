@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxlite.core.ref import Cell
     from jaxlite.core.source import SourceInfo
     from jaxlite.core.trace import Trace
 
@@ -18,6 +19,7 @@ class _Context(threading.local):
 
     def __init__(self) -> None:
         self.trace: Trace | None = None
+        self.refs: dict[int, Cell] = {}  # what refs hold in the programs being traced, by their identity
         self.axis_sizes: dict[Any, int] = {}
         self.source: SourceInfo | None = None
         self.transformation: tuple[str, ...] = ()

@@ -12,22 +12,38 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
+from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.context import context
 from jaxlite.core.trace import Trace, Tracer
 
 
 @final
+class Cell:
+    """What a ref holds in one trace of one thread: the value, the trace at work when it came, and the trace that
+    records (None: operations are evaluated)."""
+
+    __slots__ = ("home", "trace", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.trace, self.home = value, context.trace, home_of(context.trace)
+
+
+@final
 class Ref:
     """A mutable array: ``ref[index]`` reads, ``ref[index] = value`` writes.  ``new_ref`` makes one."""
 
-    __slots__ = ("__weakref__", "_home", "_trace", "_value", "type")
-
+    __slots__ = ("__weakref__", "_cell", "type")
     type: ShapedArray  # of the value; not ``aval``, which would make it pass for an array
 
     def __init__(self, value: Any) -> None:
-        self._value, self.type = value, value.aval
-        self._trace, self._home = context.trace, home_of(context.trace)
+        self._cell, self.type = Cell(unshared(value)), value.aval
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that counts here: that of the program being traced, if the ref was passed into it."""
+        passed = context.refs.get(id(self))
+        return self._cell if passed is None else passed
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,37 +71,54 @@ class Ref:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        if self._value is None or isinstance(self._value, Tracer):
+        value = self.cell.value
+        if value is None or isinstance(value, Tracer):
             return ref_type(self.type)
-        return "Ref" + repr(self._value).removeprefix("Array")
+        return "Ref" + repr(value).removeprefix("Array")
 
     def __jax_array__(self) -> Any:
         raise TypeError(f"A {ref_type(self.type)} cannot be passed where an array is expected: read it with ref[...].")
 
+    def usable(self) -> bool:
+        """Whether the ref can be read by the trace at work."""
+        return self.cell.value is not None and self.cell.home is home_of(context.trace)
+
     def read(self) -> Any:
         """The whole value."""
-        if self._value is None:
+        cell = self.cell
+        if cell.value is None:
             raise ValueError(f"This {ref_type(self.type)} was frozen or freed: it can be neither read nor written.")
-        if home_of(context.trace) is not self._home:
-            raise CapturedRef(self)
-        return self._value
+        if cell.home is not home_of(context.trace):
+            raise noted(CapturedRef(self))
+        return unshared(cell.value)
 
     def write(self, value: Any) -> None:
         """Replaces the whole value, by one of the same type."""
         self.read()
-        if isinstance(value, Tracer) and value._trace is not self._trace and _runs_in(value._trace, self._trace):
+        trace = self.cell.trace
+        if isinstance(value, Tracer) and value._trace is not trace and _runs_in(value._trace, trace):
             raise ValueError(
                 f"A {ref_type(self.type)} from outside a differentiated or batched function was given a value that "
                 f"depends on what is differentiated or batched.  {value.describe()}  Make the ref inside the function, "
                 "or write jax.lax.stop_gradient(value)."
             )
-        self._value = value
+        self.cell.value = unshared(value)
 
     def end(self) -> Any:
         """The last value; the ref cannot be used any more."""
         value = self.read()
-        self._value = None
+        if self.cell is not self._cell:
+            raise ValueError(
+                f"A {ref_type(self.type)} from outside cannot be frozen or freed in a function that is traced (by jit, "
+                "a loop or a branch): do it where it was made."
+            )
+        self._cell.value = None
         return value
+
+
+def unshared(value: Any) -> Any:
+    """The same value by another handle: giving up the memory of one array leaves refs alone."""
+    return Array(value.aval, value.elements) if type(value) is Array else value
 
 
 @final
@@ -123,30 +156,39 @@ def _runs_in(trace: Trace | None, outer: Trace | None) -> bool:
     return True
 
 
+def noted(error: CapturedRef) -> CapturedRef:
+    """The error, known to the trace that records: it does not end well though the user's code catches the error."""
+    here: Any = home_of(context.trace)
+    if here is not None:
+        here.captured = error
+    return error
+
+
+@contextlib.contextmanager
+def _cells(refs: Sequence[Ref], cells: Sequence[Cell]) -> Iterator[None]:
+    before = context.refs
+    context.refs = {**before, **{id(r): c for r, c in zip(refs, cells, strict=True)}}
+    try:
+        yield
+    finally:
+        context.refs = before
+
+
 @contextlib.contextmanager
 def bound(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[Callable[[], list[Any]]]:
     """Lets refs from outside hold ``values`` in the trace at work; gives a function for what they hold then."""
-    before = [(r._value, r._trace, r._home) for r in refs]
-    for ref, value in zip(refs, values, strict=True):
-        ref._value, ref._trace, ref._home = value, context.trace, home_of(context.trace)
-    try:
-        yield lambda: [r.read() for r in refs]
-    finally:
-        for ref, (value, trace, home) in zip(refs, before, strict=True):
-            ref._value, ref._trace, ref._home = value, trace, home
+    with _cells(refs, [Cell(v) for v in values]):
+        yield lambda: read_all(refs)
 
 
 @contextlib.contextmanager
 def away(refs: Sequence[Ref]) -> Iterator[None]:
-    """While the values of ``refs`` are on their way through a program, the refs themselves cannot be used."""
-    homes = [r._home for r in refs]
-    for ref in refs:
-        ref._home = _AWAY
-    try:
+    """While the values of ``refs`` are on their way through a program, the refs cannot be used from within it."""
+    cells = [Cell(r.read()) for r in refs]
+    for cell in cells:
+        cell.home = _AWAY
+    with _cells(refs, cells):
         yield
-    finally:
-        for ref, home in zip(refs, homes, strict=True):
-            ref._home = home
 
 
 _AWAY: Any = object()
@@ -160,13 +202,13 @@ def with_refs(call: Callable[[list[Ref]], Any]) -> Any:
             return call(refs)
         except CapturedRef as captured:
             if not belongs_here(captured.ref, refs):
-                raise
+                raise noted(captured) from None
             refs.append(captured.ref)
 
 
 def belongs_here(ref: Ref, known: Sequence[Ref]) -> bool:
     """Whether a captured ref can be read in the trace at work and was not passed already."""
-    return ref._home is home_of(context.trace) and all(r is not ref for r in known)
+    return ref.usable() and all(r is not ref for r in known)
 
 
 def carrying(function: Callable[..., Any], refs: Sequence[Ref]) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Records equations.  ``constants`` maps the values closed over to their variables, by identity."""
 
-    __slots__ = ("__weakref__", "constants", "debug_info", "eqns", "finished", "invars", "kept", "made_by")
+    __slots__ = ("__weakref__", "captured", "constants", "debug_info", "eqns", "finished", "invars", "kept", "made_by")
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         self.debug_info = debug_info
@@ -68,6 +68,7 @@ class StageTrace(Trace):
         self.constants: dict[int, Var] = {}
         self.kept: list[Any] = []  # keeps the constants alive, so that their identities stay theirs
         self.made_by: dict[Var, JaxprEqn] = {}
+        self.captured: Exception | None = None  # a ref from outside was used, which must be passed in
         self.finished = False
 
     def argument(self, aval: ShapedArray) -> StageTracer:
@@ -151,6 +152,8 @@ def stage(
     tracers = [trace.argument(a) for a in avals]
     with current_trace(trace):
         results = function(*tracers)
+        if trace.captured is not None:
+            raise trace.captured
         closed = trace.finish(results)
     if config.check_tracer_leaks.value:
         watched = weakref.ref(trace)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from jaxlite.core import dtypes
 from jaxlite.core.array import to_array
 from jaxlite.core.avals import ShapedArray, aval_of
@@ -70,7 +72,9 @@ def get(ref: Ref, idx: Any = None) -> Any:
     >>> get(new_ref(1.0))
     Array(1., dtype=float32)
     """
-    return _at(_checked("ref.get", ref).read(), idx)
+    value = _checked("ref.get", ref).read()
+    _inside("ref.get", ref, idx)
+    return _at(value, idx)
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
@@ -91,6 +95,7 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref.swap") -> An
     Array(1., dtype=float32)
     """
     before = _checked(_function_name, ref).read()
+    _inside(_function_name, ref, idx)
     old = _at(before, idx)
     new = _like(_function_name, ref, value, aval_of(old))
     ref.write(new if _is_whole(idx) else update(before, idx, new, "set"))
@@ -106,6 +111,7 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     Ref(6., dtype=float32)
     """
     before = _checked("ref.addupdate", ref).read()
+    _inside("ref.addupdate", ref, idx)
     old = _at(before, idx)
     ref.write(update(before, ... if idx is None else idx, _like("ref.addupdate", ref, x, aval_of(old)), "add"))
 
@@ -121,6 +127,22 @@ def _is_whole(idx: Any) -> bool:
     if type(idx) is tuple:
         return not idx or (len(idx) == 1 and idx[0] is Ellipsis)
     return idx is None or idx is Ellipsis
+
+
+def _inside(name: str, ref: Ref, idx: Any) -> None:
+    """``ValueError`` where a number in the index is not in the ref."""
+    axis = 0
+    for item in idx if type(idx) is tuple else (idx,):
+        if item is None:
+            continue
+        if not isinstance(item, (int, np.integer, slice)) or isinstance(item, bool) or axis >= ref.ndim:
+            return
+        if not isinstance(item, slice) and not -ref.shape[axis] <= item < ref.shape[axis]:
+            raise ValueError(
+                f"{name}: index {item} is out of bounds for axis {axis} of {ref_type(ref.type)}, of length "
+                f"{ref.shape[axis]}."
+            )
+        axis += 1
 
 
 def _at(value: Any, idx: Any) -> Any:

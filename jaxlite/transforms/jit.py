@@ -22,7 +22,7 @@ from jaxlite.core.device import CPU, check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
-from jaxlite.core.ref import CapturedRef, Ref, belongs_here
+from jaxlite.core.ref import CapturedRef, Ref, belongs_here, noted
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import shorten
 from jaxlite.interpreters.stage import closed_over_nothing, refuse_escaped
@@ -128,8 +128,8 @@ class JitFunction:
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.options = fun, options
         self._cache = _cache_for(fun, options)
-        self._captured: list[Ref] = []  # that the function closes over
-        self._on_values: dict[Any, JitFunction] = {}  # see ``jit_refs``
+        self._captured: dict[Any, list[Ref]] = {}  # refs that the function closes over, by signature
+        self._on_values: dict[Any, dict[Any, JitFunction]] = {}  # programs of refs' values, by signature
         self._plain = not (
             options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames
         )
@@ -151,8 +151,6 @@ class JitFunction:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
-        if self._captured:
-            return self._call_with_refs(self._without_static(args, kwargs))
         if self._plain:
             leaves, tree = tree_flatten((args, kwargs))
             static: tuple[Any, ...] = ()
@@ -163,19 +161,23 @@ class JitFunction:
             avals = tuple([x.aval if type(x) is Array else aval_of(x) for x in leaves])
         except TypeError:
             if any(type(x) is Ref for x in leaves):
-                return self._call_with_refs((args, kwargs, static))
+                return self._call_with_refs([], (args, kwargs, static), None)
             leaves, tree = flat_operands((args, kwargs))
             avals = tuple(map(aval_of, leaves))
         key = (tree, avals, static, *_more_of_the_key())
         program = self._cache.get(key)
         if program is None:
+            captured = self._captured.get(key)
+            if captured and all(r.usable() for r in captured):
+                return self._call_with_refs(captured, (args, kwargs, static), key)
             try:
                 program = self._trace(args, kwargs, static, tree, avals)
             except CapturedRef as error:
-                if not belongs_here(error.ref, self._captured):
-                    raise
-                self._captured.append(error.ref)
-                return self._call_with_refs((args, kwargs, static))
+                if not belongs_here(error.ref, []):
+                    raise noted(error) from None
+                self._captured[key] = [error.ref]
+                self._on_values.pop(key, None)
+                return self._call_with_refs([error.ref], (args, kwargs, static), key)
             self._cache[key] = program
         for i in program.used_up:
             key_reuse.use(leaves[i])
@@ -191,8 +193,15 @@ class JitFunction:
                     operand.delete()
         return program.out_tree.unflatten(outs)
 
-    def _call_with_refs(self, split: Split) -> Any:
-        return call_with_refs(self.fun, self._captured, split, self._together, self._on_values, jit)
+    def _call_with_refs(self, captured: list[Ref], split: Split, signature: Any) -> Any:
+        programs = self._on_values.setdefault(signature, {})
+        result = call_with_refs(self.fun, captured, split, self._together, programs, jit)
+        if not self._plain:
+            args, kwargs, _ = split
+            for leaf, given in zip(tree_flatten((args, kwargs))[0], self._donated(args, kwargs), strict=True):
+                if given and type(leaf) is Array:
+                    leaf.delete()
+        return result
 
     def _without_static(
         self, args: Sequence[Any], kwargs: dict[str, Any]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlite.core.pytree import tree_flatten
-from jaxlite.core.ref import CapturedRef, Ref, away, bound, read_all, ref_type, write_all
+from jaxlite.core.ref import CapturedRef, Ref, away, bound, noted, read_all, ref_type, write_all
 from jaxlite.transforms.arguments import debug_info_of
 
 Split = tuple[Sequence[Any], dict[str, Any], tuple[Any, ...]]  # dynamic arguments, keywords, static ones as a key
@@ -32,7 +32,7 @@ def call_with_refs(
     refs = [*captured, *(leaves[i] for i in places)]
     if len(set(map(id, refs))) < len(refs):
         _refuse_twice(fun, captured, args, kwargs, leaves)
-    key = (tree, places, static, len(captured))
+    key = (tree, places, static)
     if key not in programs:
         programs[key] = jit(_on_values(fun, list(captured), tree, places, functools.partial(together, static=static)))
     values = read_all(refs)
@@ -43,7 +43,7 @@ def call_with_refs(
         if any(error.ref is r for r in refs):
             del programs[key]
             _refuse_twice(fun, [*captured, error.ref], args, kwargs, leaves)
-        raise
+        raise noted(error) from None
     write_all(refs, values)
     return result
 
@@ -56,12 +56,13 @@ def _on_values(
 
     def function(values: list[Any], rest: list[Any]) -> tuple[Any, list[Any]]:
         own = [Ref(v) for v in values[count:]]
+        refs = [*captured, *own]
         given: dict[int, Any] = dict(zip(places, own, strict=True))
         others = iter(rest)
         leaves = [given[i] if i in given else next(others) for i in range(tree.num_leaves)]
         args, kwargs = together(*tree.unflatten(leaves))
-        with bound(captured, values[:count]) as last:
-            return fun(*args, **kwargs), [*last(), *read_all(own)]
+        with bound(refs, values) as last:
+            return fun(*args, **kwargs), last()
 
     function.__name__ = getattr(fun, "__name__", type(fun).__name__)
     function.__wrapped__ = fun  # type: ignore[attr-defined]  # where messages look for the user's line

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -300,3 +303,132 @@ def test_a_backward_pass_can_write_a_ref() -> None:
     note.defvjp(lambda x: (x, None), backward)
     equal(jax.grad(lambda x: 5.0 * note(x))(1.0), 5.0)
     equal(seen[...], 5.0)
+
+
+# -- what was found by trying to break them -----------------------------------------------------
+
+
+def test_code_that_catches_every_error_loses_nothing() -> None:
+    ref = jax.new_ref(10.0)
+
+    def read(x: Any) -> Any:
+        try:
+            return ref[...] + x
+        except Exception:
+            return x
+
+    def write(x: Any) -> None:
+        try:
+            ref[...] = x
+        except Exception:
+            pass
+
+    equal(jax.jit(read)(1.0), 11.0)
+    equal(lax.scan(lambda c, _: (read(c), None), 1.0, length=1)[0], 11.0)
+    equal(jax.jit(lambda x: lax.cond(x > 0, read, lambda x: x, x))(1.0), 11.0)
+    jax.jit(write)(5.0)
+    equal(ref[...], 5.0)
+
+    def outer(x: Any) -> Any:
+        try:
+            return lax.fori_loop(0, 2, lambda i, c: read(c), x)
+        except Exception:
+            return x
+
+    equal(jax.jit(outer)(0.0), 10.0)
+
+
+def test_threads_have_their_own_programs() -> None:
+    ref = jax.new_ref(jnp.ones(5))
+    f = jax.jit(lambda x: ref[...].sum() + x)
+    f(1.0)
+    interval, results = sys.getswitchinterval(), []
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=lambda: results.extend(float(f(1.0)) for _ in range(50))) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [6.0] * 200
+    equal(ref[...], np.ones(5))
+
+
+def test_donated_arrays_leave_refs_alone() -> None:
+    give = jax.jit(lambda x: x + 1, donate_argnums=0)
+    x = jnp.zeros(3)
+    ref = jax.new_ref(x)
+    give(x)
+    give(ref[...])
+    value = jnp.ones(3)
+    ref[...] = value
+    give(value)
+    equal(ref[...], [1, 1, 1])
+    both = jax.jit(lambda r, y: r.addupdate(y), donate_argnums=1)
+    y = jnp.ones(3)
+    both(ref, y)
+    assert y.is_deleted()
+    equal(ref[...], [2, 2, 2])
+
+
+def test_what_a_call_closes_over_belongs_to_its_signature() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.ref = jax.new_ref(0.0)
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, x: Any) -> Any:
+            self.ref[...] += x
+            return self.ref[...]
+
+    a, b = Counter(), Counter()
+    equal((a.step(1.0), b.step(2.0)), [1, 2])
+    jax.freeze(a.ref)
+    equal(b.step(1.0), 3.0)
+    with pytest.raises(ValueError, match="frozen"):
+        a.step(1.0)
+
+    def inside(x: Any) -> Any:
+        return Counter().step(x)
+
+    equal(jax.jit(inside)(4.0), 4.0)
+    equal(Counter().step(3.0), 3.0)
+    box = {"ref": jax.new_ref(1.0)}
+    f = jax.jit(lambda x: x + box["ref"][...])
+    equal(f(1.0), 2.0)
+    jax.freeze(box["ref"])
+    box["ref"] = jax.new_ref(5.0)
+    equal(f(1.0), 6.0)
+
+
+def test_outer_refs_cannot_be_frozen_in_a_program() -> None:
+    ref = jax.new_ref(1.0)
+    for call in (lambda: jax.jit(lambda: jax.freeze(ref))(), lambda: jax.jit(jax.freeze)(ref)):
+        with pytest.raises(ValueError, match="from outside cannot be frozen"):
+            call()
+    equal(ref[...], 1.0)
+
+
+@pytest.mark.parametrize("index", [4, -5, 10**20, (4,), (None, 4), np.int32(4)])
+def test_numbers_outside_are_refused(index: Any) -> None:
+    ref = jax.new_ref(jnp.arange(4.0))
+    uses = (lambda: ref[index], lambda: ref.__setitem__(index, 1.0), lambda: jax.ref.addupdate(ref, index, 1.0))
+    for use in uses:
+        with pytest.raises(ValueError, match="out of bounds for axis 0"):
+            use()
+    equal(ref[...], [0, 1, 2, 3])
+
+
+def test_an_error_leaves_the_old_value() -> None:
+    ref = jax.new_ref(1.0)
+
+    def f(x: Any) -> Any:
+        ref[...] = x
+        raise KeyError("mine")
+
+    for call in (lambda: jax.jit(f)(2.0), lambda: lax.scan(lambda c, _: (f(c), None), 2.0, length=3)):
+        with pytest.raises(KeyError, match="mine"):
+            call()
+        equal(ref[...], 1.0)
