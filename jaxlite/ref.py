@@ -1,6 +1,6 @@
 """``jax.ref``: mutable arrays."""
 
-from jaxlite.core.ref import Ref as Ref
+from jaxlite.core.ref import AbstractRef as AbstractRef, Ref as Ref
 from jaxlite.numpy.references import (
     addupdate as addupdate,
     empty_ref as empty_ref,

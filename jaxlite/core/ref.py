@@ -102,6 +102,11 @@ class Ref:
                 f"depends on what is differentiated or batched.  {value.describe()}  Make the ref inside the function, "
                 "or write jax.lax.stop_gradient(value)."
             )
+        if any(t.batches for t in _within(context.trace, trace)):
+            raise ValueError(
+                f"A {ref_type(self.type)} from outside a function that is batched by vmap is written in it, by every "
+                "example at once.  Pass the ref as a mapped argument, so that each has its part, or make it inside."
+            )
         self.cell.value = unshared(value)
 
     def end(self) -> Any:
@@ -119,6 +124,48 @@ class Ref:
 def unshared(value: Any) -> Any:
     """The same value by another handle: giving up the memory of one array leaves refs alone."""
     return Array(value.aval, value.elements) if type(value) is Array else value
+
+
+@final
+class AbstractRef:
+    """The type of a ref: what ``jax.typeof`` gives for one.  ``inner_aval`` is the type of its value."""
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None) -> None:
+        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.inner_aval.size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractRef) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.inner_aval, self.memory_space, self.kind
+
+    def __repr__(self) -> str:
+        return ref_type(self.inner_aval)
 
 
 @final
@@ -145,6 +192,13 @@ def home_of(trace: Trace | None) -> Trace | None:
     while trace is not None and hasattr(trace, "parent"):
         trace = trace.parent
     return trace
+
+
+def _within(trace: Trace | None, outer: Trace | None) -> Iterator[Trace]:
+    """The transformations at work from ``trace`` up to ``outer``, which is not among them."""
+    while trace is not None and trace is not outer:
+        yield trace
+        trace = getattr(trace, "parent", None)
 
 
 def _runs_in(trace: Trace | None, outer: Trace | None) -> bool:
@@ -194,9 +248,10 @@ def away(refs: Sequence[Ref]) -> Iterator[None]:
 _AWAY: Any = object()
 
 
-def with_refs(call: Callable[[list[Ref]], Any]) -> Any:
-    """``call(refs)``, again for each ref of the trace at work that it turns out to use."""
-    refs: list[Ref] = []
+def with_refs(call: Callable[[list[Ref]], Any], known: list[Ref] | None = None) -> Any:
+    """``call(refs)``, again for each ref of the trace at work that it turns out to use; ``known`` are those that it is
+    known to use, and grows."""
+    refs: list[Ref] = [] if known is None else known
     while True:
         try:
             return call(refs)

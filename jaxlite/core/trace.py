@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 class Trace(ABC):
-    """One transformation at work."""
+    """One transformation at work; ``batches`` says that it runs a function for many examples at once."""
 
     __slots__ = ()
+    batches: ClassVar[bool] = False
 
     @abstractmethod
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:

@@ -34,6 +34,7 @@ class BatchTrace(Trace):
     """Applies primitives to whole batches in ``parent``."""
 
     __slots__ = ("axis", "parent")
+    batches = True
 
     def __init__(self, parent: Trace | None, axis: AxisData) -> None:
         self.parent, self.axis = parent, axis

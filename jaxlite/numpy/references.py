@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def freeze(ref: Ref) -> Any:
     >>> freeze(new_ref(1.0))
     Array(1., dtype=float32)
     """
-    return _checked("freeze", ref).end()
+    return _whole("freeze", ref).end()
 
 
 def free_ref(ref: Ref) -> None:
@@ -63,10 +63,10 @@ def free_ref(ref: Ref) -> None:
 
     >>> free_ref(new_ref(1.0))
     """
-    _checked("free_ref", ref).end()
+    _whole("free_ref", ref).end()
 
 
-def get(ref: Ref, idx: Any = None) -> Any:
+def get(ref: Ref | RefView, idx: Any = None) -> Any:
     """``ref[idx]``; None is the whole.
 
     >>> get(new_ref(1.0))
@@ -77,7 +77,7 @@ def get(ref: Ref, idx: Any = None) -> Any:
     return _at(value, idx)
 
 
-def set(ref: Ref, idx: Any, value: Any) -> None:
+def set(ref: Ref | RefView, idx: Any, value: Any) -> None:
     """``ref[idx] = value``: of the shape and dtype that ``ref[idx]`` has.
 
     >>> ref = new_ref(1.0)
@@ -88,7 +88,7 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
     swap(ref, idx, value, "ref.set")
 
 
-def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref.swap") -> Any:
+def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref.swap") -> Any:
     """``ref[idx]`` as it was, and ``ref[idx] = value``.
 
     >>> swap(new_ref(1.0), ..., 5.0)
@@ -98,11 +98,11 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref.swap") -> An
     _inside(_function_name, ref, idx)
     old = _at(before, idx)
     new = _like(_function_name, ref, value, aval_of(old))
-    ref.write(new if _is_whole(idx) else update(before, idx, new, "set"))
+    ref.write(_replaced(before, idx, new))
     return old
 
 
-def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
     """``ref[idx] += x``.
 
     >>> ref = new_ref(1.0)
@@ -116,10 +116,88 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     ref.write(update(before, ... if idx is None else idx, _like("ref.addupdate", ref, x, aval_of(old)), "add"))
 
 
-def _checked(name: str, ref: Any) -> Ref:
-    if type(ref) is not Ref:
+@final
+class RefView:
+    """A place in a ref, ``ref.at[index]``: indexed, it reads and writes that part of the ref.
+
+    >>> ref = new_ref(to_array([1.0, 2.0, 3.0]))
+    >>> ref.at[1:][0] = 5.0
+    >>> ref
+    Ref([1., 5., 3.], dtype=float32)
+    """
+
+    __slots__ = ("index", "ref")
+
+    def __init__(self, ref: Ref | RefView, index: Any) -> None:
+        _inside("ref.at", ref, index)
+        self.ref, self.index = ref, index
+
+    @property
+    def type(self) -> ShapedArray:
+        """The type of what the place holds."""
+        return aval_of(self.read())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.type.shape)
+
+    @property
+    def at(self) -> RefViews:
+        """Places in this place."""
+        return RefViews(self)
+
+    def read(self) -> Any:
+        """What the place holds."""
+        return _at(self.ref.read(), self.index)
+
+    def write(self, value: Any) -> None:
+        """Replaces what the place holds."""
+        self.ref.write(_replaced(self.ref.read(), self.index, value))
+
+    def __getitem__(self, index: Any) -> Any:
+        return _getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _setitem(self, index, value)
+
+    def __repr__(self) -> str:
+        return f"RefView({self.ref!r}, {self.index!r})"
+
+
+@final
+class RefViews:
+    """What ``ref.at`` gives: indexed, it names a place."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Ref | RefView) -> None:
+        self.ref = ref
+
+    def __getitem__(self, index: Any) -> RefView:
+        return RefView(self.ref, index)
+
+
+def _checked(name: str, ref: Any) -> Ref | RefView:
+    if type(ref) not in (Ref, RefView):
         raise TypeError(f"{name} takes a Ref (of new_ref), got {type(ref).__name__}: {ref!r}.")
-    return ref
+    return ref  # type: ignore[no-any-return]
+
+
+def _whole(name: str, ref: Any) -> Ref:
+    if type(_checked(name, ref)) is not Ref:
+        raise TypeError(f"{name} takes a Ref, got a place in one: {ref!r}.")
+    return ref  # type: ignore[no-any-return]
 
 
 def _is_whole(idx: Any) -> bool:
@@ -129,7 +207,7 @@ def _is_whole(idx: Any) -> bool:
     return idx is None or idx is Ellipsis
 
 
-def _inside(name: str, ref: Ref, idx: Any) -> None:
+def _inside(name: str, ref: Ref | RefView, idx: Any) -> None:
     """``ValueError`` where a number in the index is not in the ref."""
     axis = 0
     for item in idx if type(idx) is tuple else (idx,):
@@ -149,7 +227,11 @@ def _at(value: Any, idx: Any) -> Any:
     return value if _is_whole(idx) else getitem(value, idx)
 
 
-def _like(name: str, ref: Ref, value: Any, want: ShapedArray) -> Any:
+def _replaced(value: Any, idx: Any, new: Any) -> Any:
+    return new if _is_whole(idx) else update(value, idx, new, "set")
+
+
+def _like(name: str, ref: Ref | RefView, value: Any, want: ShapedArray) -> Any:
     """``value`` as an array of the type of the place; Python numbers take its dtype, where they are of its kind."""
     value = operand_of(value)
     have = aval_of(value)
@@ -163,11 +245,11 @@ def _like(name: str, ref: Ref, value: Any, want: ShapedArray) -> Any:
     return converted if isinstance(converted, Tracer) or hasattr(converted, "aval") else to_array(converted)
 
 
-def _getitem(self: Ref, index: Any) -> Any:
+def _getitem(self: Ref | RefView, index: Any) -> Any:
     return getitem(self.read(), None) if index is None else get(self, index)
 
 
-def _setitem(self: Ref, index: Any, value: Any) -> None:
+def _setitem(self: Ref | RefView, index: Any, value: Any) -> None:
     set(self, (None,) if index is None else index, value)
 
 
@@ -182,3 +264,4 @@ def _iterate(self: Ref) -> Any:
 for _name, _method in (("__getitem__", _getitem), ("__setitem__", _setitem), ("__iter__", _iterate)):
     setattr(Ref, _name, _method)
 Ref.addupdate = _addupdate  # type: ignore[attr-defined]
+Ref.at = property(RefViews)  # type: ignore[attr-defined]

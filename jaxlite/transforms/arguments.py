@@ -11,6 +11,7 @@ from typing import Any
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
 from jaxlite.core.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
+from jaxlite.lax.control.keeping_refs import KeepingRefs
 from jaxlite.lax.control.trace_functions import debug_info
 from jaxlite.lax.convert import operand_of
 
@@ -74,6 +75,13 @@ def flat_operands(tree: Any, names: str = "argument") -> tuple[list[Any], PyTree
         raise
 
 
+def operands_but_refs(tree: Any, names: str = "argument") -> KeepingRefs:
+    """``tree`` with its refs set aside: the other leaves as operands."""
+    given = KeepingRefs(tree)
+    given.leaves = flat_operands(given.leaves if given.has_refs else tree, names)[0]
+    return given
+
+
 def positional(
     function: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
@@ -89,7 +97,9 @@ def positional(
     return partial
 
 
-def flat_function(function: Callable[..., Any], in_tree: PyTreeDef, out: list[Any]) -> Callable[..., list[Any]]:
+def flat_function(
+    function: Callable[..., Any], in_tree: PyTreeDef | KeepingRefs, out: list[Any]
+) -> Callable[..., list[Any]]:
     """``function`` on leaves of its arguments; the structure of its result is put into ``out``."""
 
     def flat(*leaves: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from jaxlite.core.context import context
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import broadcast_prefix, tree_flatten, tree_leaves
+from jaxlite.core.ref import CapturedRef, Ref, away, ref_type
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import batch, place_axis
 from jaxlite.lax.convert import operand_of
@@ -62,16 +63,61 @@ def vmap(
         axes = broadcast_prefix((in_axes, 0), (args, kwargs), "vmap in_axes")
         names = debug_info_of(fun, args, kwargs).argument_names
         names = names if len(names) == len(leaves) else tuple(f"number {i}" for i in range(len(leaves)))
+        refs = {i: x for i, (x, a) in enumerate(zip(leaves, axes, strict=True)) if type(x) is Ref and a is not None}
+        _refuse_twice(leaves, refs, names)
+        leaves = [x.read() if i in refs else x for i, x in enumerate(leaves)]
         leaves = [_operand(x, a, n) for x, a, n in zip(leaves, axes, names, strict=True)]
         dims = [_normal(a, x, n) for a, x, n in zip(axes, leaves, names, strict=True)]
         size = _batch_size(leaves, dims, names, axis_size)
         out: list[Any] = []
         flat = flat_function(lambda a, k: fun(*a, **k), tree, out)
-        results, out_dims = batch(flat, leaves, dims, AxisData(axis_name, size), context.trace)
+        if refs:
+            results, out_dims = _batch_with_refs(flat, leaves, dims, AxisData(axis_name, size), refs, names)
+        else:
+            results, out_dims = batch(flat, leaves, dims, AxisData(axis_name, size), context.trace)
         wanted = broadcast_prefix(out_axes, out[0].unflatten(results), "vmap out_axes")
         return out[0].unflatten([_placed(r, d, w, size) for r, d, w in zip(results, out_dims, wanted, strict=True)])
 
     return batched
+
+
+def _refuse_twice(leaves: list[Any], refs: dict[int, Ref], names: tuple[str, ...]) -> None:
+    """``ValueError`` where a mapped ref is also passed as another argument: neither would see the other's writes."""
+    for i, ref in refs.items():
+        others = [names[j] for j, x in enumerate(leaves) if x is ref and j != i]
+        if others:
+            raise ValueError(
+                f"vmap: one {ref_type(ref.type)} is passed as the argument {names[i]} and as {', '.join(others)}.  "
+                "Pass it once."
+            )
+
+
+def _batch_with_refs(
+    flat: Callable[..., list[Any]], leaves: list[Any], dims: list[int | None], axis: AxisData, refs: dict[int, Ref],
+    names: tuple[str, ...],
+) -> tuple[list[Any], list[int | None]]:  # fmt: skip
+    """``batch``, each example with its own part of ``refs`` (by the places of their values among ``leaves``)."""
+
+    def with_own(*values: Any) -> list[Any]:
+        own = {i: Ref(values[i]) for i in refs}
+        results = flat(*[own.get(i, v) for i, v in enumerate(values)])
+        return [*results, *(ref.end() for ref in own.values())]
+
+    try:
+        with away(list(refs.values())):
+            results, out_dims = batch(with_own, leaves, dims, axis, context.trace)
+    except CapturedRef as error:
+        for i, ref in refs.items():
+            if ref is error.ref:
+                raise ValueError(
+                    f"vmap: one {ref_type(ref.type)} is both closed over and passed as the argument {names[i]}.  "
+                    "Pass it once."
+                ) from None
+        raise
+    count = len(results) - len(refs)
+    for (i, ref), value, dim in zip(refs.items(), results[count:], out_dims[count:], strict=True):
+        ref.write(place_axis(value, dim, axis.size, dims[i] or 0))
+    return results[:count], out_dims[:count]
 
 
 def _operand(leaf: Any, axis: int | None, name: str) -> Any:

@@ -18,7 +18,7 @@ from jaxlite.interpreters.stage import closed_over_nothing
 from jaxlite.interpreters.zeros import has_tangent
 from jaxlite.lax.control.checkpoint import checkpoint_p, is_name, named
 from jaxlite.lax.control.trace_functions import traced
-from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function, flat_operands
+from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_function, flat_operands, operands_but_refs
 from jaxlite.transforms.jaxprs import make_jaxpr, split_static
 
 
@@ -49,8 +49,14 @@ def checkpoint(
 
         def run(refs: list[Ref]) -> Any:
             dynamic, together = split_static(args, numbers)
-            body = carrying(lambda d, k: fun(*together(d), **k), refs)
-            leaves, tree = flat_operands((read_all(refs), dynamic, kwargs))
+            given = operands_but_refs((dynamic, kwargs))
+
+            def of_leaves(own: list[Any]) -> Any:
+                d, k = given.unflatten(own)
+                return fun(*together(d), **k)
+
+            body = carrying(of_leaves, refs)
+            leaves, tree = flat_operands((read_all(refs), given.leaves))
             closed, out_tree = traced(body, tree, [aval_of(x) for x in leaves], info)
             opened, consts = closed_over_nothing(closed)
             outs = checkpoint_p.bind(

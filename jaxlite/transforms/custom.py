@@ -9,11 +9,13 @@ from typing import Any, final
 
 from jaxlite.core.avals import aval_of
 from jaxlite.core.pytree import PyTreeDef, tree_flatten, tree_map
+from jaxlite.core.ref import ref_type
 from jaxlite.interpreters.zeros import has_tangent, instantiate, zero_of
 from jaxlite.lax.control.custom import custom_jvp_call_p, custom_vjp_call_p
+from jaxlite.lax.control.keeping_refs import KeepingRefs
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
-from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands
+from jaxlite.transforms.arguments import check_callable, flat_function, flat_operands, operands_but_refs
 from jaxlite.transforms.symbolic_zeros import CustomVJPPrimal, SymbolicZero, as_symbolic
 
 
@@ -177,15 +179,16 @@ class custom_vjp:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = bound_arguments(self.fun, args, kwargs)
         fixed, rest = _split(args, self.nondiff_argnums)
-        leaves, in_tree = flat_operands(tuple(rest))
+        given = operands_but_refs(tuple(rest))  # refs are closed over: no derivative goes through them
+        leaves = given.leaves
         out: list[PyTreeDef] = []
-        call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), in_tree, out)
+        call = flat_function(_fixed(self.fun, args, self.nondiff_argnums), given, out)
 
         def fwd(perturbed: Sequence[bool], *values: Any) -> tuple[list[Any], list[Any], Callable[..., list[Any]]]:
             assert self.fwd is not None
             if self.symbolic_zeros:
                 values = tuple(CustomVJPPrimal(v, p) for v, p in zip(values, perturbed, strict=True))
-            pair = _fixed(self.fwd, args, self.nondiff_argnums)(*in_tree.unflatten(values))
+            pair = _fixed(self.fwd, args, self.nondiff_argnums)(*given.unflatten(values))
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(
                     f"Custom VJP fwd rule {getattr(self.fwd, '__name__', '')} must produce a pair "
@@ -193,22 +196,22 @@ class custom_vjp:
                     f"{type(pair).__name__}."
                 )
             results, out_tree = flat_operands(pair[0], "output of the fwd rule")
-            residuals, tree = flat_operands(pair[1], "residual of the fwd rule")
+            kept = operands_but_refs(pair[1], "residual of the fwd rule")
+            residuals = kept.leaves
             out[:] = [out_tree]
 
             def bwd(*values: Any) -> list[Any]:
                 assert self.bwd is not None
-                n = tree.num_leaves
-                given = out_tree.unflatten(as_symbolic(values[n:]))
-                pulled = self.bwd(*fixed, tree.unflatten(values[:n]), given)
-                return self._flat_cotangents(pulled, in_tree, leaves)
+                n = kept.num_leaves
+                cotangents = out_tree.unflatten(as_symbolic(values[n:]))
+                return self._flat_cotangents(self.bwd(*fixed, kept.unflatten(values[:n]), cotangents), given)
 
             return residuals, results, bwd
 
         results = custom_vjp_call_p.bind(*leaves, call=call, fwd=fwd, num_consts=0, symbolic_zeros=self.symbolic_zeros)
         return out[0].unflatten(results)
 
-    def _flat_cotangents(self, pulled: Any, in_tree: PyTreeDef, leaves: Sequence[Any]) -> list[Any]:
+    def _flat_cotangents(self, pulled: Any, given: KeepingRefs) -> list[Any]:
         name = getattr(self.bwd, "__name__", "the bwd rule")
         if isinstance(pulled, list):
             pulled = tuple(pulled)
@@ -217,18 +220,14 @@ class custom_vjp:
                 f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for each "
                 f"argument, got {type(pulled).__name__}."
             )
-        arguments = in_tree.children()
+        arguments = given.each()
         if len(pulled) != len(arguments):
             raise TypeError(
                 f"Custom VJP bwd rule {name} must produce one cotangent for each of "
                 f"{len(arguments)} arguments, got {len(pulled)}."
             )
         flat: list[Any] = []
-        position = 0
-        for number, (cotangent, tree) in enumerate(zip(pulled, arguments, strict=True)):
-            n = tree.num_leaves
-            own = leaves[position : position + n]
-            position += n
+        for number, (cotangent, (tree, own, kept)) in enumerate(zip(pulled, arguments, strict=True)):
             if cotangent is None:
                 flat += [zero_of(x) for x in own]
                 continue
@@ -238,7 +237,13 @@ class custom_vjp:
                     f"Custom VJP bwd rule {name} must produce a cotangent of the structure {tree} "
                     f"for argument {number}, got {structure}."
                 )
-            for value, x in zip(values, own, strict=True):
+            for value, ref in zip(values, kept, strict=True):
+                if ref is not None and value is not None:
+                    raise TypeError(
+                        f"Custom VJP bwd rule {name} must produce None for the {ref_type(ref.type)} in argument "
+                        f"{number}, got {value}."
+                    )
+            for value, x in zip([v for v, ref in zip(values, kept, strict=True) if ref is None], own, strict=True):
                 if value is None or isinstance(value, SymbolicZero) or not has_tangent(aval_of(x)):
                     flat.append(zero_of(x))
                 elif aval_of(value).shape != aval_of(x).shape:

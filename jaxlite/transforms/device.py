@@ -12,6 +12,7 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import CPU, Device, check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
+from jaxlite.core.ref import AbstractRef, Ref
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
 
@@ -80,10 +81,10 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: Any) -> ShapedArray | AbstractRef:
     """The type of an array as the program sees it.
 
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
-    return aval_of(operand_of(x))
+    return AbstractRef(x.type) if type(x) is Ref else aval_of(operand_of(x))

@@ -11,9 +11,9 @@ from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_flatten
 from jaxlite.core.tracebacks import boundary
-from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.arguments import check_callable, debug_info_of
+from jaxlite.transforms.jaxpr_refs import trace_with_refs
 
 
 @final
@@ -99,7 +99,8 @@ def make_jaxpr(
     return_shape: bool = False,
     abstracted_axes: Any = None,
 ) -> Callable[..., Any]:
-    """The jaxpr that tracing ``fun`` gives.
+    """The jaxpr that tracing ``fun`` gives.  Refs are values there: refs that ``fun`` closes over come first, as
+    constants, and the last values of those that it writes follow its results.
 
     >>> print(make_jaxpr(lambda x: x * 2.0)(1.0))
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
@@ -117,11 +118,11 @@ def make_jaxpr(
         leaves, tree = tree_flatten((dynamic, kwargs))
         info = debug_info_of(fun, args, kwargs)
         names = [n for n in info.argument_names]
-        avals = [abstract(x) for x in leaves]
         info = type(info)(info.function, info.file, info.line, tuple(names) if not static else ())
-        closed, out_tree = traced(lambda d, k: fun(*together(d), **k), tree, avals, info)
+        closed, out_tree = trace_with_refs(lambda d, k: fun(*together(d), **k), tree, leaves, info, abstract)
         if return_shape:
-            shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]
+            avals = closed.out_avals[: out_tree.num_leaves]
+            shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
             return closed, out_tree.unflatten(shapes)
         return closed
 

@@ -19,6 +19,7 @@ from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import stage
 from jaxlite.interpreters.zeros import Zero, is_linear, zeros
+from jaxlite.lax.control.keeping_refs import KeepingRefs
 from jaxlite.lax.control.trace_functions import closed_branches, describe_mismatch
 from jaxlite.lax.convert import constant, operand_of
 from jaxlite.lax.elementwise.casts import convert
@@ -32,10 +33,12 @@ from jaxlite.lax.families.higher_order import (
     kept,
     linearized,
     nonzero,
+    pulled_with,
     run,
     spread,
     spread_series,
     transposed,
+    written_backward,
     zeros_for,
 )
 from jaxlite.lax.layout.shaping import broadcast_in_dim
@@ -102,8 +105,13 @@ class Cond(HigherOrder):
         index, *rest = operands
         linear = tuple(is_linear(o) for o in rest)
         given = tuple(type(c) is not Zero for c in cotangents)
-        branches = tuple(transposed(b, linear, given) for b in params["branches"])
-        pulled = self.bind(index, *kept(rest, [not m for m in linear]), *kept(cotangents, given), branches=branches)
+        known = [index, *kept(rest, [not m for m in linear]), *kept(cotangents, given)]
+
+        def pull(refs: list[Ref]) -> list[Any]:
+            branches = tuple(transposed(b, linear, given, tuple(refs)) for b in params["branches"])
+            return pulled_with(refs, self.bind(*known, *read_all(refs), branches=branches))
+
+        pulled = with_refs(pull, written_backward(params["branches"][0]))
         return [None, *spread(pulled, linear, [None] * len(rest))]
 
     def batch(
@@ -220,6 +228,11 @@ def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], oper
     if config.disable_jit.value and not isinstance(which, Tracer):
         return functions[int(operand_of(which).elements if hasattr(which, "aval") else which)](*operands)
 
+    given = KeepingRefs(tuple(operands))
+    if given.has_refs:
+        functions = [functools.wraps(f, updated=())(_of_leaves(f, given)) for f in functions]
+        operands = given.leaves
+
     def run(refs: list[Ref]) -> Any:
         if not refs:
             return _traced_branch(name, which, functions, operands)
@@ -229,6 +242,11 @@ def _branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], oper
         return out
 
     return with_refs(run)
+
+
+def _of_leaves(function: Callable[..., Any], given: KeepingRefs) -> Callable[..., Any]:
+    """``function`` of the leaves of its operands that are no refs."""
+    return lambda *leaves: function(*given.unflatten(leaves))
 
 
 def _traced_branch(name: str, which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:

@@ -17,7 +17,7 @@ from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path, tree_map
-from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
+from jaxlite.core.ref import Ref, bound, carrying, read_all, with_refs, write_all
 from jaxlite.core.tracebacks import boundary
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.jet import jet_jaxpr, moves
@@ -40,6 +40,7 @@ from jaxlite.lax.families.higher_order import (
     run,
     spread,
     spread_series,
+    written_backward,
     zeros_for,
 )
 
@@ -201,39 +202,55 @@ class Scan(HigherOrder):
         # A known initial tangent is a zero that was written out: its cotangent is computed along and dropped.
         carry_linear = [is_linear(k) for k in carry]
         lc, lx = [is_linear(c) for c in consts], [is_linear(x) for x in xs]
+        c_avals = body.in_avals[: len(consts)]
+        given = [type(c) is not Zero for c in cotangents[nk:]]
+
+        def run(refs: list[Ref]) -> list[Any]:
+            closed, sizes = self._reversed(body, lc, lx, given, nk, refs)
+            results = self.bind(
+                *kept(consts, [not m for m in lc]), *[zeros(a) for a in kept(c_avals, lc)],
+                *map(instantiate, cotangents[:nk]), *read_all(refs), *kept(cotangents[nk:], given),
+                *kept(xs, [not m for m in lx]),
+                jaxpr=closed, num_consts=sizes[0], num_carry=sum(sizes[1:4]), length=params["length"],
+                reverse=not params["reverse"], unroll=params["unroll"],
+            )  # fmt: skip
+            to_c, to_k, values, to_x = _divided(results, [sum(lc), nk, len(refs), sum(lx)])
+            write_all(refs, values)
+            pulled_carry = [c if m else None for c, m in zip(to_k, carry_linear, strict=True)]
+            return [*spread(to_c, lc, [None] * len(consts)), *pulled_carry, *spread(to_x, lx, [None] * len(xs))]
+
+        out: list[Any] = with_refs(run, written_backward(body))
+        return out
+
+    def _reversed(
+        self, body: ClosedJaxpr, lc: list[bool], lx: list[bool], given: list[bool], nk: int, refs: list[Ref]
+    ) -> tuple[ClosedJaxpr, list[int]]:
+        """The body of the reverse loop, and how many constants, parts of the carry (cotangents of the linear
+        constants, of the carry, values of ``refs``), and inputs (cotangents, known ones) it takes."""
+        params = {"num_consts": len(lc), "num_carry": nk}
         c_avals, k_avals, x_avals = self._parts(body.in_avals, params)
         y_avals = body.out_avals[nk:]
-        given = [type(c) is not Zero for c in cotangents[nk:]]
-        # Carry of the reverse loop: cotangents of the linear constants, then of the carry.
-        sizes = [len(consts) - sum(lc), sum(lc), nk, sum(given), len(xs) - sum(lx)]
+        sizes = [len(lc) - sum(lc), sum(lc), nk, len(refs), sum(given), len(lx) - sum(lx)]
 
         def reverse_body(*args: Any) -> list[Any]:
-            known_c, ct_c, ct_k, ct_y, known_x = _divided(args, sizes)
+            known_c, ct_c, ct_k, values, ct_y, known_x = _divided(args, sizes)
             arguments = [
                 *spread(known_c, [not m for m in lc], [LinearOperand(a) for a in c_avals]),
                 *[LinearOperand(a) for a in k_avals],
                 *spread(known_x, [not m for m in lx], [LinearOperand(a) for a in x_avals]),
             ]
             cts = [*ct_k, *spread(ct_y, given, [Zero(a) for a in y_avals])]
-            pulled = backward_pass(body.jaxpr, body.consts, arguments, cts)
-            to_c, to_k, to_x = self._parts(pulled, params)
-            sums = [instantiate(add(a, b)) for a, b in zip(ct_c, kept(to_c, lc), strict=True)]
-            return [*sums, *map(instantiate, to_k), *map(instantiate, kept(to_x, lx))]
+            with bound(refs, values) as last:
+                pulled = backward_pass(body.jaxpr, body.consts, arguments, cts)
+                to_c, to_k, to_x = self._parts(pulled, params)
+                sums = [instantiate(add(a, b)) for a, b in zip(ct_c, kept(to_c, lc), strict=True)]
+                return [*sums, *map(instantiate, to_k), *last(), *map(instantiate, kept(to_x, lx))]
 
         order = [
-            *kept(c_avals, [not m for m in lc]), *kept(c_avals, lc), *k_avals, *kept(y_avals, given),
-            *kept(x_avals, [not m for m in lx]),
+            *kept(c_avals, [not m for m in lc]), *kept(c_avals, lc), *k_avals, *(r.type for r in refs),
+            *kept(y_avals, given), *kept(x_avals, [not m for m in lx]),
         ]  # fmt: skip
-        closed = stage(reverse_body, order, body.jaxpr.debug_info)
-        results = self.bind(
-            *kept(consts, [not m for m in lc]), *[zeros(a) for a in kept(c_avals, lc)],
-            *map(instantiate, cotangents[:nk]), *kept(cotangents[nk:], given), *kept(xs, [not m for m in lx]),
-            jaxpr=closed, num_consts=sizes[0], num_carry=sum(lc) + nk, length=params["length"],
-            reverse=not params["reverse"], unroll=params["unroll"],
-        )  # fmt: skip
-        to_c, to_k, to_x = _divided(results, [sum(lc), nk, sum(lx)])
-        pulled_carry = [c if m else None for c, m in zip(to_k, carry_linear, strict=True)]
-        return [*spread(to_c, lc, [None] * len(consts)), *pulled_carry, *spread(to_x, lx, [None] * len(xs))]
+        return stage(reverse_body, order, body.jaxpr.debug_info), sizes
 
     def batch(
         self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any

@@ -14,7 +14,7 @@ from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
-from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
+from jaxlite.core.ref import Ref, carrying, read_all, ref_type, with_refs, write_all
 from jaxlite.core.source import current
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
@@ -321,7 +321,18 @@ def run_while(
         cond, body = carrying(cond_fun, refs), carrying(body_fun, refs)
         init = (init_val, read_all(refs))
         more = dataclasses.replace(words, refs=len(refs))
-        value, values = _run_while(more, lambda s: cond(s[1], s[0])[0], lambda s: body(s[1], s[0]), init, info)
+
+        def reading(state: tuple[Any, list[Any]]) -> Any:
+            going, after = cond(state[1], state[0])
+            for ref, old, new in zip(refs, state[1], after, strict=True):
+                if new is not old:
+                    raise NotImplementedError(
+                        f"{words.name}: cond_fun writes a {ref_type(ref.type)} from outside: it may only read refs. "
+                        "Write it in body_fun."
+                    )
+            return going
+
+        value, values = _run_while(more, reading, lambda s: body(s[1], s[0]), init, info)
         write_all(refs, values)
         return value
 

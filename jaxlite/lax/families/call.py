@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.primitive import AxisData
+from jaxlite.core.ref import Ref, read_all, with_refs
 from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.zeros import Zero, is_linear
 from jaxlite.lax.families.higher_order import (
@@ -19,10 +20,12 @@ from jaxlite.lax.families.higher_order import (
     jvp_of,
     kept,
     nonzero,
+    pulled_with,
     run,
     spread,
     spread_series,
     transposed,
+    written_backward,
     zeros_for,
 )
 
@@ -58,9 +61,13 @@ class Call(HigherOrder):
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(is_linear(o) for o in operands)
         given = tuple(type(c) is not Zero for c in cotangents)
-        closed = transposed(params["jaxpr"], linear, given)
-        known = kept(operands, [not m for m in linear])
-        pulled = self.bind(*known, *kept(cotangents, given), **{**params, "jaxpr": closed})
+        known = [*kept(operands, [not m for m in linear]), *kept(cotangents, given)]
+
+        def pull(refs: list[Ref]) -> list[Any]:
+            closed = transposed(params["jaxpr"], linear, given, tuple(refs))
+            return pulled_with(refs, self.bind(*known, *read_all(refs), **{**params, "jaxpr": closed}))
+
+        pulled = with_refs(pull, written_backward(params["jaxpr"]))
         return spread(pulled, linear, [None] * len(operands))
 
     def batch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from jaxlite.core.avals import ShapedArray
 from jaxlite.core.effects import NO_EFFECTS, Effects
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate, subjaxprs
 from jaxlite.core.primitive import AxisData, Primitive
+from jaxlite.core.ref import Ref, bound, write_all
 from jaxlite.core.trace import current_trace
 from jaxlite.interpreters.batch import batch_jaxpr, move_axis, place_axis
 from jaxlite.interpreters.caching import remembered
@@ -103,19 +105,37 @@ def batched(closed: ClosedJaxpr, axis: AxisData, mask: Mask, force: Mask | bool)
 
 
 @remembered
-def transposed(closed: ClosedJaxpr, linear: Mask, given: Mask) -> ClosedJaxpr:
-    """The jaxpr of (known operands, given cotangents) -> cotangents of the linear operands, zeros where they vanish."""
+def transposed(closed: ClosedJaxpr, linear: Mask, given: Mask, refs: tuple[Ref, ...] = ()) -> ClosedJaxpr:
+    """The jaxpr of (known operands, given cotangents, values of ``refs``) -> cotangents of the linear operands, zeros
+    where they vanish, and the last values of ``refs``, which rules of the user's use."""
     avals = closed.in_avals
     known = sum(not m for m in linear)
+    cotangents_end = known + sum(given)
 
     def pull(*args: Any) -> list[Any]:
         operands = spread(args[:known], [not m for m in linear], [LinearOperand(a) for a in avals])
-        cotangents = spread(args[known:], given, [Zero(a) for a in closed.out_avals])
-        pulled = backward_pass(closed.jaxpr, closed.consts, operands, cotangents)
-        return [instantiate(c) for c in kept(pulled, linear)]
+        cotangents = spread(args[known:cotangents_end], given, [Zero(a) for a in closed.out_avals])
+        with bound(refs, args[cotangents_end:]) as last:
+            pulled = backward_pass(closed.jaxpr, closed.consts, operands, cotangents)
+            return [*(instantiate(c) for c in kept(pulled, linear)), *last()]
 
     known_avals = kept(avals, [not m for m in linear])
-    return stage(pull, [*known_avals, *kept(closed.out_avals, given)])
+    return stage(pull, [*known_avals, *kept(closed.out_avals, given), *(r.type for r in refs)])
+
+
+_used_backward: weakref.WeakKeyDictionary[ClosedJaxpr, list[Ref]] = weakref.WeakKeyDictionary()
+
+
+def written_backward(closed: ClosedJaxpr) -> list[Ref]:
+    """The refs that rules of the user's were found to use when ``closed`` was transposed: a list that grows."""
+    return _used_backward.setdefault(closed, [])
+
+
+def pulled_with(refs: Sequence[Ref], results: Sequence[Any]) -> list[Any]:
+    """The results but for the last values of ``refs``, which the refs get."""
+    count = len(results) - len(refs)
+    write_all(refs, results[count:])
+    return list(results[:count])
 
 
 def batch_first(operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
