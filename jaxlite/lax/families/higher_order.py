@@ -127,8 +127,11 @@ _used_backward: weakref.WeakKeyDictionary[ClosedJaxpr, list[Ref]] = weakref.Weak
 
 
 def written_backward(closed: ClosedJaxpr) -> list[Ref]:
-    """The refs that rules of the user's were found to use when ``closed`` was transposed: a list that grows."""
-    return _used_backward.setdefault(closed, [])
+    """The refs that rules of the user's were found to use when ``closed`` was transposed, of those that can be used
+    now: a list that grows."""
+    used = _used_backward.setdefault(closed, [])
+    used[:] = [ref for ref in used if ref.usable()]
+    return used
 
 
 def pulled_with(refs: Sequence[Ref], results: Sequence[Any]) -> list[Any]:
