@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
@@ -18,32 +19,15 @@ from jaxlite.core.context import context
 from jaxlite.core.trace import Trace, Tracer
 
 
-@final
-class Cell:
-    """What a ref holds in one trace of one thread: the value, the trace at work when it came, and the trace that
-    records (None: operations are evaluated)."""
+class Typed(ABC):
+    """What has the shape and dtype of the value that its ``type`` is of."""
 
-    __slots__ = ("home", "trace", "value")
-
-    def __init__(self, value: Any) -> None:
-        self.value, self.trace, self.home = value, context.trace, home_of(context.trace)
-
-
-@final
-class Ref:
-    """A mutable array: ``ref[index]`` reads, ``ref[index] = value`` writes.  ``new_ref`` makes one."""
-
-    __slots__ = ("__weakref__", "_cell", "type")
-    type: ShapedArray  # of the value; not ``aval``, which would make it pass for an array
-
-    def __init__(self, value: Any) -> None:
-        self._cell, self.type = Cell(unshared(value)), value.aval
+    __slots__ = ()
 
     @property
-    def cell(self) -> Cell:
-        """The cell that counts here: that of the program being traced, if the ref was passed into it."""
-        passed = context.refs.get(id(self))
-        return self._cell if passed is None else passed
+    @abstractmethod
+    def type(self) -> ShapedArray:
+        """The type of the value; not ``aval``, which would make it pass for an array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,6 +48,38 @@ class Ref:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.type.shape)
+
+
+@final
+class Cell:
+    """What a ref holds in one trace of one thread: the value, the trace at work when it came, and the trace that
+    records (None: operations are evaluated)."""
+
+    __slots__ = ("home", "trace", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.trace, self.home = value, context.trace, home_of(context.trace)
+
+
+@final
+class Ref(Typed):
+    """A mutable array: ``ref[index]`` reads, ``ref[index] = value`` writes.  ``new_ref`` makes one."""
+
+    __slots__ = ("__weakref__", "_cell", "_type")
+
+    def __init__(self, value: Any) -> None:
+        self._cell, self._type = Cell(unshared(value)), value.aval
+
+    @property
+    def type(self) -> ShapedArray:
+        """The type of the value."""
+        return self._type  # type: ignore[no-any-return]
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that counts here: that of the program being traced, if the ref was passed into it."""
+        passed = context.refs.get(id(self))
+        return self._cell if passed is None else passed
 
     def __len__(self) -> int:
         if not self.shape:
@@ -127,7 +143,7 @@ def unshared(value: Any) -> Any:
 
 
 @final
-class AbstractRef:
+class AbstractRef(Typed):
     """The type of a ref: what ``jax.typeof`` gives for one.  ``inner_aval`` is the type of its value."""
 
     __slots__ = ("inner_aval", "kind", "memory_space")
@@ -136,24 +152,9 @@ class AbstractRef:
         self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The element type."""
-        return self.inner_aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.inner_aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.inner_aval.size
+    def type(self) -> ShapedArray:
+        """The type of the value."""
+        return self.inner_aval
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractRef) and self._parts() == other._parts()

@@ -25,20 +25,13 @@ from jaxlite.lax.control.while_loop import fori_loop as fori_loop, while_loop as
 from jaxlite.lax.elementwise.arithmetic import (
     abs as abs,
     add as add,
-    cbrt as cbrt,
     div as div,
-    integer_pow as integer_pow,
     max as max,
     min as min,
     mul as mul,
     neg as neg,
-    pow as pow,
-    reciprocal as reciprocal,
     rem as rem,
-    rsqrt as rsqrt,
     sign as sign,
-    sqrt as sqrt,
-    square as square,
     sub as sub,
 )
 from jaxlite.lax.elementwise.bitwise import (
@@ -64,6 +57,15 @@ from jaxlite.lax.elementwise.exponential import (
     log as log,
     log1p as log1p,
     logistic as logistic,
+)
+from jaxlite.lax.elementwise.powers import (
+    cbrt as cbrt,
+    integer_pow as integer_pow,
+    pow as pow,
+    reciprocal as reciprocal,
+    rsqrt as rsqrt,
+    sqrt as sqrt,
+    square as square,
 )
 from jaxlite.lax.elementwise.rounding import (
     RoundingMethod as RoundingMethod,

@@ -11,7 +11,7 @@ from jaxlite.core.array import to_array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import check_placement
 from jaxlite.core.errors import refuse
-from jaxlite.core.ref import Ref, ref_type
+from jaxlite.core.ref import Ref, Typed, ref_type
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
@@ -117,7 +117,7 @@ def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
 
 
 @final
-class RefView:
+class RefView(Typed):
     """A place in a ref, ``ref.at[index]``: indexed, it reads and writes that part of the ref.
 
     >>> ref = new_ref(to_array([1.0, 2.0, 3.0]))
@@ -136,21 +136,6 @@ class RefView:
     def type(self) -> ShapedArray:
         """The type of what the place holds."""
         return aval_of(self.read())
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The element type."""
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.type.shape)
 
     @property
     def at(self) -> RefViews:

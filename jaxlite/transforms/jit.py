@@ -307,7 +307,8 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forgets every traced program."""
-        self._cache.clear()
+        for cache in (self._cache, self._captured, self._on_values):
+            cache.clear()
 
     def _cache_size(self) -> int:
         return len(self._cache)

@@ -10,8 +10,9 @@ import numpy as np
 from jaxlite.core.errors import NonDifferentiableError
 from jaxlite.core.primitive import Sample
 from jaxlite.lax.convert import full_like, operands_of
-from jaxlite.lax.elementwise.arithmetic import mul, neg, square
+from jaxlite.lax.elementwise.arithmetic import mul, neg
 from jaxlite.lax.elementwise.exponential import exp
+from jaxlite.lax.elementwise.powers import square
 from jaxlite.lax.families.mapped import Mapped
 from jaxlite.lax.scipy_special import special
 

@@ -10,8 +10,9 @@ from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Sample
 from jaxlite.interpreters.series import Series, integrated, minus, scaled, slope, solved, squared
 from jaxlite.lax.convert import full_like, operands_of
-from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, rsqrt, sqrt, square, sub
+from jaxlite.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from jaxlite.lax.elementwise.exponential import one_minus_square
+from jaxlite.lax.elementwise.powers import rsqrt, sqrt, square
 from jaxlite.lax.families.elementwise import Elementwise
 from jaxlite.lax.families.mapped import Mapped
 
