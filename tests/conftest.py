@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# Tests compile what they test; those of the disk cache switch it on, in folders of their own.
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "0"
 
 # The usual run draws the same programs each time; --hypothesis-profile=thousands draws new ones.
 settings.register_profile("sample", max_examples=60, deadline=None, derandomize=True)

@@ -17,11 +17,10 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 
 from jaxlite.compiler.loops import Kernel
+from jaxlite.core.device import ALIGNMENT as ALIGNMENT
 
 DType: TypeAlias = np.dtype[Any]
 StorageKind: TypeAlias = Literal["argument", "constant", "result", "temporary"]
-
-ALIGNMENT = 64  # bytes: of the workspace and of every storage that jaxlite allocates
 
 
 @final

@@ -71,6 +71,7 @@ class CompileReport:
     seconds: dict[str, float]
     target: Callable[[], str]
     machine: Callable[[], str]
+    origin: str = "compiled"  # or where it was loaded from; the passes were then run again for the report
 
     @property
     def decisions(self) -> list[Decision]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, final
@@ -89,6 +90,19 @@ def _count(name: str, value: Any) -> int | None:
     return number
 
 
+def _bytes(name: str, value: Any) -> int | None:
+    number = _integer(name, value)
+    if number is not None and number < -1:
+        raise ValueError(f"{name} takes a number of bytes, or -1 for no bound, not {value!r}.")
+    return sys.maxsize if number == -1 else number
+
+
+def _path(name: str, value: Any) -> str | None:
+    if not isinstance(value, (str, os.PathLike, type(None))):
+        raise ValueError(f"{name} takes a folder's path, not {value!r}.")
+    return os.fspath(value) if value else None
+
+
 def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
     def parse(name: str, value: Any) -> Any:
         if value not in choices:
@@ -151,6 +165,13 @@ traceback_filtering = _flag(
     "auto",
     _choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
     "What to do with frames of the library.",
+)
+enable_compilation_cache = _flag("jax_enable_compilation_cache", True, _boolean, "Keep compiled programs on disk.")
+compilation_cache_dir = _flag(
+    "jax_compilation_cache_dir", None, _path, "Where they are kept; None: the user's cache folder."
+)
+compilation_cache_max_size = _flag(
+    "jax_compilation_cache_max_size", None, _bytes, "The most bytes that they take; None: 1 GiB; -1: no bound."
 )
 contract_fma = _flag("jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add.")
 num_threads = _flag("jaxlite_num_threads", None, _count, "Threads of the pool, read when it starts.")

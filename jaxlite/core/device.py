@@ -28,6 +28,7 @@ class Device:
 
 
 CPU = Device(0)
+ALIGNMENT = 64  # bytes: of every array and workspace that jaxlite allocates
 
 
 def check_placement(function: str, **given: Any) -> None:

@@ -53,6 +53,8 @@ BEHIND = {
 LATE = {
     ("jaxlite/__init__.py", "jaxlite.backends.cpu.runtime"): "loaded at the first use",
     ("jaxlite/__init__.py", "jaxlite_jupyter"): "only where a notebook loads it",
+    ("jaxlite/backends/cpu/flat.py", "jaxlite.backends.cpu.flat_code"): "only what is not found on disk needs it",
+    ("jaxlite/backends/cpu/programs.py", "jaxlite.backends.cpu.compile_program"): "only what is not found on disk",
     ("jaxlite/compiler/report.py", "jaxlite.inspect"): "goes up: see UPWARD",
     ("jaxlite/core/dtypes.py", "ml_dtypes"): "costs more than the rest together",
     ("jaxlite/numpy/dtype_functions.py", "ml_dtypes"): "costs more than the rest together",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxlite.backends.cpu import blas, products
-from jaxlite.backends.cpu.executable import compile_plan
+from jaxlite.backends.cpu.compile_plan import load_plan
 from jaxlite.backends.cpu.memory import view
 from jaxlite.compiler.plan import MatrixOperand, MatrixProduct, Plan, Reference, Storage
 
@@ -35,7 +35,7 @@ def run_product(dtype, batch, m, n, k, transpose_left=False, transpose_right=Fal
     right = random.standard_normal((batch, k, n)).astype(dtype)
     given_left = np.ascontiguousarray(left.swapaxes(1, 2)) if transpose_left else left
     given_right = np.ascontiguousarray(right.swapaxes(1, 2)) if transpose_right else right
-    executable = compile_plan(product_plan(dtype, batch, m, n, k, transpose_left, transpose_right))
+    executable = load_plan(product_plan(dtype, batch, m, n, k, transpose_left, transpose_right))
     ((address, owner),) = executable.run([given_left.ctypes.data, given_right.ctypes.data])
     return left, right, view(address, (batch, m, n), np.dtype(dtype), owner)
 
@@ -81,7 +81,7 @@ def test_broadcast_operand_has_batch_stride_zero():
         Storage("result", 3 * 24 * 8, 0),
     )
     step = MatrixProduct(np.dtype(np.float64), *operands, out, 4, 6, 5, 3)
-    executable = compile_plan(Plan("broadcast", storages, (step,)))
+    executable = load_plan(Plan("broadcast", storages, (step,)))
     ((address, owner),) = executable.run([left.ctypes.data, right.ctypes.data])
     assert_close(left, right, view(address, (3, 4, 6), np.dtype(np.float64), owner))
 

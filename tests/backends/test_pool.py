@@ -202,9 +202,9 @@ def test_signal_ends_a_job():
     script = """
 import signal, numpy as np
 from tests.backends.test_program import endless_plan
-from jaxlite.backends.cpu.executable import compile_plan
+from jaxlite.backends.cpu.compile_plan import load_plan
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have had it ignored
-executable = compile_plan(endless_plan())
+executable = load_plan(endless_plan())
 print("running", flush=True)
 try:
     executable.run([])

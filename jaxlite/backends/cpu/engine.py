@@ -37,12 +37,20 @@ class CodeError(RuntimeError):
 @final
 @dataclass(frozen=True, eq=False)
 class MachineCode:
-    """Loaded code. It lives as long as this object; `seconds` by stage: parse, generate, link."""
+    """Loaded code. It lives as long as this object."""
 
-    object_bytes: bytes
     addresses: Mapping[str, int]
-    seconds: Mapping[str, float]
     library: Any
+
+
+def generate(text: str, optimization: int = OPTIMIZATION) -> tuple[bytes, dict[str, float]]:
+    """The object of a module, and the seconds that parsing and generating took."""
+    start = time.perf_counter()
+    with _lock:
+        module = _parse(text)
+        parsed = time.perf_counter()
+        object_bytes = bytes(_target_machine(optimization).emit_object(module))
+    return object_bytes, {"parse": parsed - start, "generate": time.perf_counter() - parsed}
 
 
 def compile_text(
@@ -52,19 +60,28 @@ def compile_text(
     optimization: int = OPTIMIZATION,
 ) -> MachineCode:
     """Compile and load a module; `exports` are the functions whose addresses are wanted."""
-    start = time.perf_counter()
-    with _lock:
-        module = _parse(text)
-        parsed = time.perf_counter()
-        object_bytes = _target_machine(optimization).emit_object(module)
-    generated = time.perf_counter()
-    seconds = {"parse": parsed - start, "generate": generated - parsed}
-    return _link(object_bytes, exports, symbols or {}, seconds)
+    return load_object(generate(text, optimization)[0], exports, symbols)
 
 
 def load_object(object_bytes: bytes, exports: Sequence[str], symbols: Mapping[str, int] | None = None) -> MachineCode:
-    """Load an object that `compile_text` made, perhaps in another process on the same CPU."""
-    return _link(object_bytes, exports, symbols or {}, {})
+    """Load an object that `generate` made, perhaps in another process on the same CPU."""
+    global _libraries
+    offered = {**_library_addresses(), **(symbols or {})}
+    used = undefined_symbols(object_bytes)
+    if not used <= offered.keys():
+        raise CodeError(
+            f"generated code calls {sorted(used - offered.keys())}; it may call {sorted(offered)} "
+            "and nothing else: the emitter has to write the operation out"
+        )
+    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes)
+    for name in used:
+        builder.import_symbol(name, offered[name])
+    for name in exports:
+        builder.export_symbol(name)
+    with _lock:
+        _libraries += 1
+        library = builder.link(_linker(), f"jaxlite{_libraries}")
+    return MachineCode({name: int(library[name]) for name in exports}, library)
 
 
 def assembly(text: str) -> str:
@@ -81,34 +98,6 @@ def _parse(text: str) -> Any:
     except RuntimeError as error:
         raise CodeError(f"LLVM refuses the generated text: {error}") from error
     return module
-
-
-def _link(
-    object_bytes: bytes,
-    exports: Sequence[str],
-    symbols: Mapping[str, int],
-    seconds: dict[str, float],
-) -> MachineCode:
-    global _libraries
-    start = time.perf_counter()
-    offered = {**_library_addresses(), **symbols}
-    used = undefined_symbols(object_bytes)
-    if not used <= offered.keys():
-        raise CodeError(
-            f"generated code calls {sorted(used - offered.keys())}; it may call {sorted(offered)} "
-            "and nothing else: the emitter has to write the operation out"
-        )
-    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes)
-    for name in used:
-        builder.import_symbol(name, offered[name])
-    for name in exports:
-        builder.export_symbol(name)
-    with _lock:
-        _libraries += 1
-        library = builder.link(_linker(), f"jaxlite{_libraries}")
-    addresses = {name: int(library[name]) for name in exports}
-    seconds["link"] = time.perf_counter() - start
-    return MachineCode(object_bytes, addresses, seconds, library)
 
 
 def _new_target_machine(optimization: int) -> Any:

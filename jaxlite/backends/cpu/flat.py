@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from jaxlite.backends.cpu import engine, memory
-from jaxlite.backends.cpu.emit import emit_kernel, module_text
-from jaxlite.backends.cpu.target import host_target
-from jaxlite.compiler.builder import Builder
-from jaxlite.compiler.loops import INDEX, Kernel
+from jaxlite.backends.cpu.stored import stored_object
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray
@@ -35,27 +32,30 @@ def fits(primitive: Primitive, avals: Sequence[ShapedArray], out: ShapedArray) -
     )
 
 
-def flat_kernel(primitive: Any, operands: Sequence[tuple[Any, bool]], out_dtype: Any, params: dict[str, Any]) -> Kernel:
-    """The loop nest; ``operands`` are (dtype, whether it has axes)."""
-    b = Builder()
-    inputs = [b.buffer(f"in{i}", dtypes.physical(d), None, "input") for i, (d, _) in enumerate(operands)]
-    out = b.buffer("out", dtypes.physical(out_dtype), None, "output")
-    with b.loop(b.size(), parallel=True, vector=True) as i:
-        zero = b.constant(0, INDEX)
-        xs = [b.load(n, i if spread else zero) for n, (_, spread) in zip(inputs, operands, strict=True)]
-        b.store(out, i, primitive.scalar(b, *xs, **params))
-    return b.finish(primitive.name)
-
-
 @final
 class FlatKernel:
-    """Machine code for one elementwise operation on any number of elements."""
+    """Machine code for one elementwise operation on any number of elements.
 
-    def __init__(self, kernel: Kernel, contract_fma: bool) -> None:
-        text = module_text([emit_kernel(kernel, host_target(contract_fma), _SYMBOL)])
-        self._code = engine.compile_text(text, [_SYMBOL])
+    ``operands`` are (dtype, whether it has axes).
+    """
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        operands: Sequence[tuple[Any, bool]],
+        out_dtype: Any,
+        params: dict[str, Any],
+        contract_fma: bool,
+    ) -> None:
+        def make() -> bytes:
+            from jaxlite.backends.cpu.flat_code import flat_object
+
+            return flat_object(primitive, operands, out_dtype, params, contract_fma, _SYMBOL)
+
+        key = ("flat", primitive.name, operands, out_dtype, params, contract_fma)
+        self._code = engine.load_object(stored_object(make, *key), [_SYMBOL])
         self._function = _PROTOTYPE(self._code.addresses[_SYMBOL])
-        self._addresses = ctypes.c_uint64 * (len(kernel.buffers))
+        self._addresses = ctypes.c_uint64 * (len(operands) + 1)
 
     def __call__(self, arrays: Sequence[Array], out: ShapedArray) -> Array:
         """The result for these operands."""

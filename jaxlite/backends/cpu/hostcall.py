@@ -12,10 +12,12 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from jaxlite.backends.cpu import memory
-from jaxlite.compiler.plan import HostCall
+
+if TYPE_CHECKING:
+    from jaxlite.compiler.plan import HostCall
 
 _numbers = itertools.count(1)
 _programs: dict[int, tuple[HostCall, ...]] = {}

@@ -18,7 +18,7 @@ from typing import Any, final
 
 import numpy as np
 
-from jaxlite.compiler.plan import ALIGNMENT
+from jaxlite.core.device import ALIGNMENT
 
 SLAB = 1 << 16  # bytes carved at once for a small class
 SMALL = 1 << 12  # the largest class carved from slabs, and the most that a call's results share

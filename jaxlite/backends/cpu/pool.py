@@ -18,7 +18,8 @@ import threading
 from typing import final
 
 from jaxlite.backends.cpu import pool_code
-from jaxlite.backends.cpu.engine import QUICK, MachineCode, compile_text, function_address
+from jaxlite.backends.cpu.engine import QUICK, MachineCode, function_address, generate, load_object
+from jaxlite.backends.cpu.stored import stored_object
 from jaxlite.core import config
 
 
@@ -27,7 +28,9 @@ class Pool:
     """Worker threads parked in native code; make one by `pool()`."""
 
     def __init__(self, futex: bool) -> None:
-        self.code: MachineCode = compile_text(pool_code.pool_text(futex), pool_code.EXPORTS, _symbols(futex), QUICK)
+        text = pool_code.pool_text(futex)
+        object_bytes = stored_object(lambda: generate(text, QUICK)[0], "pool", text, QUICK)
+        self.code: MachineCode = load_object(object_bytes, pool_code.EXPORTS, _symbols(futex))
         self.started = False
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()

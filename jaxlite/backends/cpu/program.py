@@ -19,6 +19,7 @@ from typing import final
 from jaxlite.backends.cpu import pool_code, products
 from jaxlite.backends.cpu.emit import emit_kernel, module_text
 from jaxlite.backends.cpu.functions import Functions, KernelEmitter, chunk_of
+from jaxlite.backends.cpu.image import ENTRY
 from jaxlite.backends.cpu.target import Target
 from jaxlite.compiler.plan import (
     Branch,
@@ -40,7 +41,6 @@ from jaxlite.compiler.plan import (
     step_work,
 )
 
-ENTRY = "jl_entry"
 PART = 64  # steps of a function: a program of more has several
 LONG_WORK = 50_000  # from here on the entry gives up the interpreter lock
 UNPOLLED_WORK = 1 << 18  # loops below this run to their end without looking at the clock

@@ -7,7 +7,6 @@ equation, kept for its types.
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from typing import Any, final
@@ -15,13 +14,10 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.backends.cpu import flat
-from jaxlite.backends.cpu.executable import Executable as NativeExecutable, compile_plan
 from jaxlite.backends.cpu.flat import FlatKernel
-from jaxlite.backends.cpu.target import host_target
-from jaxlite.compiler.pipeline import compile_jaxpr
-from jaxlite.compiler.report import CompileReport
+from jaxlite.backends.cpu.programs import Program, build, in_memory
 from jaxlite.core import config, dtypes
-from jaxlite.core.array import Array, numpy_of, to_array
+from jaxlite.core.array import Array, numpy_of
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate as run_equations
 from jaxlite.core.primitive import Primitive
@@ -32,27 +28,6 @@ from jaxlite.interpreters.stage import stage
 from jaxlite.lax.families.higher_order import HigherOrder
 
 EAGER_PROGRAMS = 4096  # how many one-equation programs are kept; the oldest goes first
-
-
-@final
-class Program:
-    """A compiled program: arrays in, arrays out."""
-
-    def __init__(self, native: NativeExecutable, out_avals: Sequence[ShapedArray], report: CompileReport) -> None:
-        self.report = report
-        self._run = native.run
-        self._out_avals = tuple(out_avals)
-
-    def __call__(self, operands: Sequence[Any]) -> list[Array]:
-        """The results for these operands, which have the types that the program was compiled for."""
-        arrays = [x if type(x) is Array else _in_memory(x) for x in operands]
-        results = self._run([x._address or x.address for x in arrays])
-        made = [
-            Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
-        ]
-        if nan_check.checking():
-            nan_check.find_origin(self.report.jaxpr, arrays, made)
-        return made
 
 
 def _by_numpy(
@@ -67,12 +42,6 @@ def _by_numpy(
         Array(aval, value if type(value) is np.ndarray else np.asarray(value))
         for aval, value in zip(out_avals, values, strict=True)
     ]
-
-
-def _in_memory(value: Any) -> Array:
-    if isinstance(value, Tracer):
-        refuse_tracers([value])
-    return to_array(value)
 
 
 @final
@@ -105,7 +74,7 @@ class CpuRuntime:
             (out, *_) = primitive.abstract_eval(*avals, **params)
             if flat.fits(primitive, avals, out):
                 kernel = self._flat_kernel(primitive, avals, out, params)
-                return [kernel([x if type(x) is Array else _in_memory(x) for x in operands], out)]
+                return [kernel([x if type(x) is Array else in_memory(x) for x in operands], out)]
         return self._eager_program(primitive, avals, params)(operands)
 
     def _evaluate_checked(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
@@ -129,7 +98,7 @@ class CpuRuntime:
         key = (primitive, operands, tuple([(k, _hashable(v)) for k, v in params.items()]), contract)
         kernel = self._flat.get(key)
         if kernel is None:
-            kernel = FlatKernel(flat.flat_kernel(primitive, operands, out.dtype, params), contract)
+            kernel = FlatKernel(primitive, operands, out.dtype, params, contract)
             self._flat[key] = kernel
         return kernel
 
@@ -177,15 +146,7 @@ class CpuRuntime:
 
     def compile(self, jaxpr: ClosedJaxpr, name: str) -> Program:
         """Machine code for a whole program."""
-        start = time.perf_counter()
-        compiled = compile_jaxpr(jaxpr, name)
-        passed = time.perf_counter() - start
-        native = compile_plan(compiled.plan, host_target(config.contract_fma.value))
-        report = CompileReport(
-            name, jaxpr, compiled.simplified, compiled.passes, compiled.groups, compiled.kernels, compiled.plan,
-            {"passes": passed, **native.seconds}, lambda: native.llvm_ir, native.assembly,
-        )  # fmt: skip
-        return Program(native, jaxpr.out_avals, report)
+        return build(jaxpr, name)
 
 
 def _hashable(value: Any) -> Any:

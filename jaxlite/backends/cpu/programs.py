@@ -1,0 +1,101 @@
+"""build: a jaxpr in, a `Program` (arrays in, arrays out) out: from the disk cache if it is there, else compiled."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from jaxlite.backends.cpu import disk_cache
+from jaxlite.backends.cpu.environment import environment_digest
+from jaxlite.backends.cpu.executable import Executable
+from jaxlite.backends.cpu.image import Image
+from jaxlite.compiler.fingerprint import NotStorable, fingerprint
+from jaxlite.core import config
+from jaxlite.core.array import Array, to_array
+from jaxlite.core.avals import ShapedArray
+from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.trace import Tracer
+from jaxlite.interpreters import nan_check
+from jaxlite.interpreters.eval import refuse_tracers
+
+if TYPE_CHECKING:
+    from jaxlite.compiler.report import CompileReport
+
+logger = logging.getLogger("jaxlite")
+
+
+@final
+class Program:
+    """A compiled program: arrays in, arrays out."""
+
+    def __init__(
+        self, native: Executable, out_avals: Sequence[ShapedArray], report: Callable[[], CompileReport]
+    ) -> None:
+        self._run = native.run
+        self._out_avals = tuple(out_avals)
+        self._report = report
+
+    @functools.cached_property
+    def report(self) -> CompileReport:
+        """How it was compiled."""
+        return self._report()
+
+    def __call__(self, operands: Sequence[Any]) -> list[Array]:
+        """The results for these operands, which have the types that the program was compiled for."""
+        arrays = [x if type(x) is Array else in_memory(x) for x in operands]
+        results = self._run([x._address or x.address for x in arrays])
+        made = [
+            Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
+        ]
+        if nan_check.checking():
+            nan_check.find_origin(self.report.jaxpr, arrays, made)
+        return made
+
+
+def in_memory(value: Any) -> Array:
+    """A concrete operand as an array."""
+    if isinstance(value, Tracer):
+        refuse_tracers([value])
+    return to_array(value)
+
+
+def build(jaxpr: ClosedJaxpr, name: str) -> Program:
+    """The program, ready to run."""
+    start = time.perf_counter()
+    cache = disk_cache.current()
+    key = _key(jaxpr, name) if cache is not None else None
+    keyed = time.perf_counter()
+    stored = cache.load(key) if cache is not None and key is not None else None
+    if stored is not None:
+        read = time.perf_counter()
+        native = Executable(Image.from_bytes(stored))
+        seconds = {"fingerprint": keyed - start, "read": read - keyed, "link": time.perf_counter() - read}
+        contract_fma = config.contract_fma.value
+        return Program(native, jaxpr.out_avals, lambda: _report_of_loaded(jaxpr, name, seconds, contract_fma))
+
+    from jaxlite.backends.cpu.compile_program import compile_program
+
+    code, report = compile_program(jaxpr, name)
+    if cache is not None and key is not None and not code.host_calls:
+        cache.store(key, code.image.to_bytes())
+    before = time.perf_counter()
+    native = Executable(code.image, code.host_calls)
+    report.seconds["link"] = time.perf_counter() - before
+    return Program(native, jaxpr.out_avals, lambda: report)
+
+
+def _key(jaxpr: ClosedJaxpr, name: str) -> bytes | None:
+    try:
+        return fingerprint(environment_digest(), config.tracing_key(), name, jaxpr)
+    except NotStorable as reason:
+        logger.debug("%s is not kept on disk: %s", name, reason)
+        return None
+
+
+def _report_of_loaded(jaxpr: ClosedJaxpr, name: str, seconds: dict[str, float], contract_fma: bool) -> CompileReport:
+    from jaxlite.backends.cpu.compile_program import report_of_loaded
+
+    return report_of_loaded(jaxpr, name, seconds, contract_fma)
