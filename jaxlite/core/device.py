@@ -1,4 +1,5 @@
-"""The device that computes, of which there is one, the CPU; and the check of what asks for another.
+"""Devices: the CPU, which computes, and more that stand for parts of it; and the check of what asks for another.
+
 
 `check_placement` stands in every function with a parameter ``device``, ``sharding`` or ``out_sharding``: it lets pass
 what means the CPU and refuses the rest, for such a parameter would otherwise be ignored in silence.
@@ -6,6 +7,7 @@ what means the CPU and refuses the rest, for such a parameter would otherwise be
 
 from __future__ import annotations
 
+import functools
 from typing import Any, final
 
 
@@ -26,8 +28,17 @@ class Device:
     def __str__(self) -> str:
         return f"TFRT_CPU_{self.id}"
 
+    def __reduce__(self) -> Any:
+        return device_of, (self.id,)
 
-CPU = Device(0)
+
+@functools.cache
+def device_of(number: int) -> Device:
+    """The device with this number: one object each."""
+    return Device(number)
+
+
+CPU = device_of(0)
 ALIGNMENT = 64  # bytes: of every array and workspace that jaxlite allocates
 
 

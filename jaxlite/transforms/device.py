@@ -1,15 +1,18 @@
-"""Devices, of which there is one, the CPU; and moving values to it and back."""
+"""Devices: the CPU, or as many that stand for parts of it as are asked for; and moving values to it and back."""
 
 from __future__ import annotations
 
+import functools
+import os
+import re
 from typing import Any
 
 import numpy as np
 
-from jaxlite.core import dtypes
+from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.device import CPU, Device, check_placement
+from jaxlite.core.device import Device, check_placement, device_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
 from jaxlite.core.ref import AbstractRef, Ref
@@ -21,7 +24,22 @@ def devices(backend: str | None = None) -> list[Device]:
     """The devices of ``backend``; ``RuntimeError`` where jaxlite has none of that kind."""
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}: jaxlite runs on 'cpu'.")
-    return [CPU]
+    asked, count = _settled()
+    if config.num_cpu_devices.value != asked:
+        raise RuntimeError(
+            f"jax_num_cpu_devices was set to {config.num_cpu_devices.value} after devices were used, of which there "
+            f"are {count}: set it before anything else."
+        )
+    return [device_of(number) for number in range(count)]
+
+
+@functools.cache
+def _settled() -> tuple[int | None, int]:
+    """What ``jax_num_cpu_devices`` was when devices were first used, and how many there are since: as many as it says,
+    or XLA's flag for it in ``XLA_FLAGS``, else one."""
+    asked = config.num_cpu_devices.value
+    found = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    return asked, asked or max(int(found[-1]) if found else 1, 1)
 
 
 def local_devices(

@@ -1,4 +1,4 @@
-"""Collectives over the named axes of ``vmap``: sums, extrema, exchanges and the index along an axis."""
+"""Collectives over named axes, of ``vmap`` or of a mesh: sums, extrema, exchanges and the index along an axis."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
-from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData, Primitive
-from jaxlite.core.pytree import tree_map
 from jaxlite.interpreters.batch import broadcast_axis, move_axis
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
-from jaxlite.lax.convert import full_like, operand_of
 from jaxlite.lax.elementwise.arithmetic import div, mul
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.gather import gather
@@ -49,6 +45,7 @@ class Collective(Primitive):
     family: ClassVar[str] = "collective"
     accepts: ClassVar[str] = "biuf"
     piecewise_linear = True
+    types_variation = True
 
     def axis_names(self, **params: Any) -> tuple[Any, ...]:
         return (params["axis_name"],)
@@ -101,8 +98,75 @@ class Psum(Collective):
 
 
 @final
+class PsumInvariant(Collective):
+    """``psum`` inside ``shard_map``: its result is the same on all devices, and what flows back to each is what flows
+    back to that one value."""
+
+    name = "psum_invariant"
+    accepts = "iuf"
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        axis_size(params["axis_name"])
+        return _invariant(avals[0], params)
+
+    def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
+        return reduce_sum(operand, (0,)), None
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        return [pvary_p.bind(cotangents[0], axes=(params["axis_name"],))]
+
+
+@final
+class Pvary(Primitive):
+    """The operand, marked as varying along ``axes``; nothing is computed."""
+
+    name, family, accepts, types_variation = "pvary", "collective", "biufK", True
+
+    def axis_names(self, **params: Any) -> tuple[Any, ...]:
+        return tuple(params["axes"])
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return (avals[0].update(varying=avals[0].varying | set(params["axes"])),)
+
+    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        return arrays
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        out = self.bind(*primals, **params)
+        tangent = zero_of(out) if type(tangents[0]) is Zero else self.bind(tangents[0], **params)
+        return [out], [tangent]
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        total = cotangents[0]
+        for name in params["axes"]:
+            total = psum_invariant_p.bind(total, axis_name=name)
+        return [total]
+
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        rest = tuple(name for name in params["axes"] if name != axis.name)
+        return [self.bind(operands[0], axes=rest) if rest else operands[0]], [dims[0]]
+
+
+def _invariant(aval: ShapedArray, params: dict[str, Any]) -> tuple[ShapedArray, ...]:
+    """The type of a result that is the same along the axis."""
+    return (aval.update(varying=aval.varying - {params["axis_name"]}) if aval.varying else aval,)
+
+
+def _varying(aval: ShapedArray, params: dict[str, Any]) -> tuple[ShapedArray, ...]:
+    """The type of a result that differs along the axis, where types speak of it."""
+    axes = context.manual & {params["axis_name"]}
+    return (aval.update(varying=aval.varying | axes) if axes else aval,)
+
+
+@final
 class Pmax(Collective):
     name = "pmax"
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        axis_size(params["axis_name"])
+        return _invariant(avals[0], params)
 
     def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
         return reduce_max(operand, (0,)), None
@@ -114,6 +178,10 @@ class Pmax(Collective):
 @final
 class Pmin(Collective):
     name = "pmin"
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        axis_size(params["axis_name"])
+        return _invariant(avals[0], params)
 
     def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
         return reduce_min(operand, (0,)), None
@@ -132,8 +200,12 @@ def _extremum_jvp(
     if type(tangents[0]) is Zero:
         return [out], [zero_of(out)]
     attains = convert(eq(primals[0], out), aval_of(out).dtype)
-    total = psum_p.bind(mul(tangents[0], attains), **params)
-    return [out], [div(total, psum_p.bind(attains, **params))]
+    total = sum_over(mul(tangents[0], attains), params["axis_name"])
+    return [out], [div(total, sum_over(attains, params["axis_name"]))]
+
+
+def sum_over(x: Any, axis_name: Any) -> Any:
+    return (psum_invariant_p if axis_name in context.manual else psum_p).bind(x, axis_name=axis_name)
 
 
 @final
@@ -150,7 +222,7 @@ class AllGather(Collective):
             shape[d] *= n
         else:
             shape.insert(d, n)
-        return (aval.update(shape=tuple(shape)),)
+        return _varying(aval.update(shape=tuple(shape)), params)
 
     def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
         d = params["all_gather_dimension"]
@@ -164,7 +236,7 @@ class AllGather(Collective):
         return {**params, "all_gather_dimension": params["all_gather_dimension"] + 1}
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        total = psum_p.bind(cotangents[0], axis_name=params["axis_name"])
+        total = sum_over(cotangents[0], params["axis_name"])
         d, n = params["all_gather_dimension"], axis_size(params["axis_name"])
         shape = aval_of(total).shape
         if params["tiled"]:
@@ -173,6 +245,44 @@ class AllGather(Collective):
 
         here = axis_index_p.bind(axis_name=params["axis_name"])
         return [dynamic_index_in_dim(total, here, d, keepdims=False)]
+
+
+@final
+class ReduceScatter(Collective):
+    """The sum over the examples, of which each keeps its part along ``scatter_dimension`` (not ``tiled``: that axis has
+    the length of the named one, and goes)."""
+
+    name = "reduce_scatter"
+    accepts = "iuf"
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (aval,), d, n = avals, params["scatter_dimension"], axis_size(params["axis_name"])
+        shape = list(aval.shape)
+        if not -len(shape) <= d < len(shape) or (shape[d] % n if params["tiled"] else shape[d] != n):
+            must = f"be a multiple of {n}" if params["tiled"] else f"be {n} (or give tiled=True)"
+            raise ValueError(
+                f"psum_scatter: axis {d} of shape {aval.shape} must {must}, the size of the axis "
+                f"{params['axis_name']!r}."
+            )
+        if params["tiled"]:
+            shape[d] //= n
+        else:
+            del shape[d]
+        return _varying(aval.update(shape=tuple(shape)), params)
+
+    def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
+        total, d = reduce_sum(operand, (0,)), params["scatter_dimension"]
+        if not params["tiled"]:
+            return total, d
+        shape = aval_of(total).shape
+        return reshape(total, (*shape[:d], axis.size, shape[d] // axis.size, *shape[d + 1 :])), d
+
+    def shifted(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {**params, "scatter_dimension": params["scatter_dimension"] + 1}
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        name, d, tiled = params["axis_name"], params["scatter_dimension"], params["tiled"]
+        return [all_gather_p.bind(cotangents[0], axis_name=name, all_gather_dimension=d, tiled=tiled)]
 
 
 @final
@@ -209,7 +319,7 @@ class AllToAll(Collective):
             )
         shape[params["split_axis"]] //= n
         shape[params["concat_axis"]] *= n
-        return (aval.update(shape=tuple(shape)),)
+        return _varying(aval.update(shape=tuple(shape)), params)
 
     def across(self, axis: AxisData, operand: Any, **params: Any) -> tuple[Any, int | None]:
         s, c, n = params["split_axis"], params["concat_axis"], axis.size
@@ -232,14 +342,14 @@ class AllToAll(Collective):
 class AxisIndex(Primitive):
     """The position of this example along a named axis, int32."""
 
-    name, family, accepts = "axis_index", "collective", ""
+    name, family, accepts, types_variation = "axis_index", "collective", "", True
 
     def axis_names(self, **params: Any) -> tuple[Any, ...]:
         return (params["axis_name"],)
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         axis_size(params["axis_name"])
-        return (ShapedArray((), np.dtype(np.int32)),)
+        return _varying(ShapedArray((), np.dtype(np.int32)), params)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         raise NameError(f"unbound axis name: {params['axis_name']}.")
@@ -259,114 +369,4 @@ class AxisIndex(Primitive):
 
 psum_p, pmax_p, pmin_p, all_gather_p = Psum(), Pmax(), Pmin(), AllGather()
 ppermute_p, all_to_all_p, axis_index_p = Ppermute(), AllToAll(), AxisIndex()
-
-
-def _names(axis_name: Any) -> tuple[Any, ...]:
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
-
-
-def _over(primitive: Collective, x: Any, axis_name: Any) -> Any:
-    def leaf(value: Any) -> Any:
-        value = operand_of(value)
-        for name in _names(axis_name):
-            axis_size(name)
-            value = primitive.bind(value, axis_name=name)
-        return value
-
-    return tree_map(leaf, x)
-
-
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum of ``x`` (a pytree) over the named axis; a Python number is multiplied by the axis' size."""
-    refuse("psum", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    if isinstance(x, (int, float)) and not isinstance(x, bool):
-        return x * axis_size(axis_name)
-    return _over(psum_p, x, axis_name)
-
-
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean of ``x`` over the named axis."""
-    refuse("pmean", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    n = axis_size(axis_name)
-
-    def leaf(total: Any) -> Any:
-        total = operand_of(total)
-        if not dtypes.is_inexact(aval_of(total).dtype):
-            total = convert(total, dtypes.canonicalize(np.float64))
-        return div(total, full_like(total, n))
-
-    return tree_map(leaf, psum(x, axis_name))
-
-
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest of ``x`` over the named axis."""
-    refuse("pmax", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    return _over(pmax_p, x, axis_name)
-
-
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest of ``x`` over the named axis."""
-    refuse("pmin", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    return _over(pmin_p, x, axis_name)
-
-
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
-    """Every example's ``x``, along a new axis (or, ``tiled``, along ``axis`` itself)."""
-    refuse("all_gather", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    axis_size(axis_name)
-    return tree_map(
-        lambda v: all_gather_p.bind(operand_of(v), axis_name=axis_name, all_gather_dimension=axis, tiled=bool(tiled)), x
-    )
-
-
-def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
-    """``x`` sent along the named axis by the (source, destination) pairs of ``perm``; zeros where nothing arrives."""
-    pairs = tuple((int(a), int(b)) for a, b in perm)
-    n = axis_size(axis_name)
-    if len({a for a, _ in pairs}) != len(pairs) or len({b for _, b in pairs}) != len(pairs):
-        raise ValueError(f"ppermute sources and destinations must be unique, got {pairs}.")
-    if any(not (0 <= a < n and 0 <= b < n) for a, b in pairs):
-        raise ValueError(f"ppermute: pairs {pairs} must lie within an axis of size {n}.")
-    return tree_map(lambda v: ppermute_p.bind(operand_of(v), axis_name=axis_name, perm=pairs), x)
-
-
-def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
-    """``ppermute`` with destination ``i`` taking from ``perm[i]``."""
-    return ppermute(x, axis_name, [(s, d) for d, s in enumerate(perm)])
-
-
-def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
-) -> Any:
-    """Exchanges parts of ``x``: splits ``split_axis`` over the named axis and joins what arrives along
-    ``concat_axis``."""
-    refuse("all_to_all", "axis_index_groups", axis_index_groups, None, "collectives act on the whole axis")
-    n = axis_size(axis_name)
-
-    def leaf(value: Any) -> Any:
-        value = operand_of(value)
-        if tiled:
-            return all_to_all_p.bind(value, axis_name=axis_name, split_axis=split_axis, concat_axis=concat_axis)
-        shape = aval_of(value).shape
-        if shape[split_axis] != n:
-            raise ValueError(
-                f"all_to_all requires the size of the mapped axis {axis_name!r}, {n}, to equal "
-                f"x.shape[{split_axis}], {shape[split_axis]}."
-            )
-        value = move_axis(value, split_axis, concat_axis)
-        shape = aval_of(value).shape
-        merged = (*shape[:concat_axis], *shape[concat_axis:])
-        wide = reshape(value, merged)
-        return all_to_all_p.bind(wide, axis_name=axis_name, split_axis=concat_axis, concat_axis=concat_axis)
-
-    return tree_map(leaf, x)
-
-
-def axis_index(axis_name: Any) -> Any:
-    """This example's position along the named axis (row-major over several), int32."""
-    position: Any = None
-    for name in _names(axis_name):
-        size = axis_size(name)
-        here = axis_index_p.bind(axis_name=name)
-        position = here if position is None else position * np.int32(size) + here
-    return position
+psum_invariant_p, pvary_p, reduce_scatter_p = PsumInvariant(), Pvary(), ReduceScatter()
