@@ -1,10 +1,11 @@
-"""``%load_ext jaxlite`` and ``%unload_ext jaxlite``: magic, completions, views."""
+"""``%load_ext jaxlite`` and ``%unload_ext jaxlite``: magic, completions, views, progress bars."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from jaxlite.compiler.report import CompileReport
+from jaxlite.core import progress
 from jaxlite_jupyter.completions import matcher
 from jaxlite_jupyter.views import fusion, graph
 
@@ -20,6 +21,8 @@ def load_ipython_extension(ipython: Any) -> None:
     ipython.Completer.custom_matchers.append(matcher(ipython.user_ns))
     formatter = ipython.display_formatter.mimebundle_formatter
     formatter.for_type(CompileReport, _report_bundle)
+    if hasattr(ipython, "kernel"):  # a notebook: IPython in a terminal has the terminal's bar
+        progress.make_display = _notebook_bar
 
 
 def unload_ipython_extension(ipython: Any) -> None:
@@ -28,6 +31,13 @@ def unload_ipython_extension(ipython: Any) -> None:
     matchers = ipython.Completer.custom_matchers
     matchers[:] = [m for m in matchers if getattr(m, "matcher_identifier", "") != _MATCHER]
     ipython.display_formatter.mimebundle_formatter.type_printers.pop(CompileReport, None)
+    progress.make_display = None
+
+
+def _notebook_bar() -> progress.Display:
+    from jaxlite_jupyter.progress import NotebookBar
+
+    return NotebookBar()
 
 
 def _report_bundle(report: CompileReport, **_: Any) -> dict[str, str]:

@@ -14,15 +14,15 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from jaxlite.backends.cpu import pool_code
+from jaxlite.backends.cpu import pool_code, watch_code
 from jaxlite.backends.cpu.engine import CodeError, compile_text
-from jaxlite.backends.cpu.objects import undefined_symbols
+from jaxlite.backends.cpu.objects import object_symbols
 from jaxlite.backends.cpu.pool import Pool, pool, thread_count
 from jaxlite.core.config import config
 
 # adds 1 to x[lo:hi]
 INCREMENT = """
-define void @jl_increment(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) {
+define void @jl_increment(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) {
 entry:
   %x = load ptr, ptr %buffers
   br label %loop
@@ -59,7 +59,7 @@ class Job:
         self.call = RUN(tested.code.addresses["jl_pool_run"])
 
     def run(self, chunk: int) -> int:
-        frame = (ctypes.c_int64 * 3)(1 << 62, 0, 0)  # a budget that is never used up
+        frame = (ctypes.c_int64 * watch_code.FRAME_WORDS)(1 << 62)  # a budget that is never used up
         task, chunks = self.code.addresses["jl_increment"], -(-self.x.size // chunk)
         return self.call(task, self.buffers, None, self.x.size, chunk, chunks, frame, 1)
 
@@ -180,7 +180,7 @@ def test_undefined_symbol_is_an_error():
 
 
 @pytest.mark.parametrize("triple", ["x86_64-linux-gnu", "arm64-apple-macosx"])
-def test_undefined_symbols_of_both_formats(triple):
+def test_symbols_of_both_formats(triple):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     text = (
@@ -189,7 +189,7 @@ def test_undefined_symbols_of_both_formats(triple):
         "define void @jl_f() {\n  call void @inside()\n  ret void\n}\n"
     )
     machine = llvm.Target.from_triple(triple).create_target_machine()
-    assert undefined_symbols(machine.emit_object(llvm.parse_assembly(text))) == {"outside"}
+    assert object_symbols(machine.emit_object(llvm.parse_assembly(text))) == ({"jl_f"}, {"outside"})
 
 
 def test_bad_text_is_an_error():

@@ -1,47 +1,51 @@
-"""Host calls: how native code calls Python, by one C callback for the whole process.
+"""Host calls: the Python functions that a program's native code calls, and what it tells its progress of.
 
-A program registers its `HostCall` steps and gets a number; native code calls `callback_address()`
-with that number, the step's number and the addresses of inputs and outputs, on the thread that
-runs the program. An exception is kept for that thread and the callback returns 1: the program then
-returns at once, and whoever called it raises what `take_error()` gives, traceback and all.
+A program that calls Python or may run long has a `Host`, whose address is in its context. Native code calls it with
+the number of a `HostCall` step and the address of the list of addresses of inputs and outputs, on the thread that runs
+the program (`hostcall_code.py`). An exception ends the program and is raised by its caller.
 """
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
-from jaxlite.backends.cpu import memory
+from jaxlite.backends.cpu import hostcall_code, memory
+from jaxlite.backends.cpu.engine import function_address
+from jaxlite.core import progress
 
 if TYPE_CHECKING:
     from jaxlite.compiler.plan import HostCall
 
-_numbers = itertools.count(1)
-_programs: dict[int, tuple[HostCall, ...]] = {}
 _made = 0
 
 
 @final
-class _Thread(threading.local):
-    error: BaseException | None = None
+class Host:
+    """What one program's native code knows of Python: ``calls`` by number, and its outermost loops."""
 
+    __slots__ = ("calls", "loops")
 
-_thread = _Thread()
+    def __init__(self, calls: Sequence[HostCall], loops: progress.Loops) -> None:
+        self.calls, self.loops = tuple(calls), loops
 
-
-def register(calls: Sequence[HostCall]) -> int:
-    """A number for a program that makes these calls."""
-    number = next(_numbers)
-    _programs[number] = tuple(calls)
-    return number
-
-
-def forget(number: int) -> None:
-    """Drop a program's calls: it will not run again."""
-    _programs.pop(number, None)
+    def __call__(self, number: int, address: int) -> None:
+        """Call number ``number`` on views of the program's memory."""
+        global _made
+        _made += 1
+        call = self.calls[number]
+        count = len(call.inputs) + len(call.outputs)
+        addresses = (ctypes.c_uint64 * count).from_address(address)
+        inputs = [
+            memory.view(at, operand.shape, operand.dtype, None)
+            for at, operand in zip(addresses[: len(call.inputs)], call.inputs, strict=True)
+        ]
+        outputs = [
+            memory.view(at, operand.shape, operand.dtype, None, writeable=True)
+            for at, operand in zip(addresses[len(call.inputs) :], call.outputs, strict=True)
+        ]
+        call.function(inputs, outputs)
 
 
 def calls_made() -> int:
@@ -49,37 +53,6 @@ def calls_made() -> int:
     return _made
 
 
-def take_error() -> BaseException | None:
-    """The exception that ended this thread's latest program, once."""
-    error, _thread.error = _thread.error, None
-    return error
-
-
-def _call(program: int, number: int, addresses: Any) -> int:
-    global _made
-    _made += 1
-    try:
-        call = _programs[program][number]
-        operands = [*call.inputs, *call.outputs]
-        writeable = [False] * len(call.inputs) + [True] * len(call.outputs)
-        arrays = [
-            memory.view(addresses[k], operand.shape, operand.dtype, None, writeable=writeable[k])
-            for k, operand in enumerate(operands)
-        ]
-        inputs, outputs = arrays[: len(call.inputs)], arrays[len(call.inputs) :]
-        call.function(inputs, outputs)
-    except BaseException as error:  # KeyboardInterrupt too: it is raised again by the caller
-        _thread.error = error
-        return 1
-    return 0
-
-
-_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_uint64))(_call)
-
-
-def callback_address() -> int:
-    """The address of `i32 (i64 program, i64 number, ptr addresses)`."""
-    address = ctypes.cast(_callback, ctypes.c_void_p).value
-    if address is None:
-        raise RuntimeError("ctypes gave no address for the host callback")
-    return address
+def symbols() -> dict[str, int]:
+    """What the code of a host call itself calls."""
+    return {name: function_address(ctypes.pythonapi, name) for name in hostcall_code.SYMBOLS}

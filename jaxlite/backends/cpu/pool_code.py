@@ -1,6 +1,6 @@
-"""The thread pool's native code: LLVM IR text of the worker loop, fork/join and the signal poll.
+"""The thread pool's native code: LLVM IR text of the worker loop, fork/join and the look at signals.
 
-One job at a time: a function `task(buffers, sizes, lo, hi)` over [0, extent) in chunks. Every
+One job at a time: a function `task(buffers, sizes, lo, hi, frame)` over [0, extent) in chunks. Every
 participant owns a contiguous range of chunks (the same rows meet the same thread in every step)
 and, when it is through, takes from the others. A ticket per participant holds how many of its
 chunks are left; taking one is a compare-and-swap, and only after it is the job read, so a worker
@@ -8,36 +8,46 @@ that wakes late takes chunks of whatever job runs now, or none. The caller waits
 are running, never for threads that sleep. Waiting spins a little, then sleeps: by futex on Linux,
 else by pthreads.
 
-    jl_pool_run   split a job, take part, join; 0, or not 0 if the poll said to stop
-    jl_poll       called by the calling thread when a frame's budget of work is used up: looks at
-                  the clock, and 20 times a second asks Python for pending signals
+    jl_pool_run   split a job, take part, join; 0, or not 0 if the program is to stop
+    jl_poll       called when a frame's budget of work is used up, and by long kernels (`watch_code.py`)
+    jl_leave      take the interpreter lock at the end of a program
     jl_worker     what a worker thread runs until the pool stops
+    jl_pool_claim, jl_pool_release
+                  keep jobs out of the pool while its threads change: they run on their callers
 """
 
 from __future__ import annotations
 
 import platform
 import sys
-import time
+
+from jaxlite.backends.cpu import watch_code
+from jaxlite.backends.cpu.watch_code import CANCELLED, FRAME_POOLED, field, fields_of, pool_word
 
 # The pool's memory, byte offsets: one word per cache line.
 GENERATION, SLEEPERS, PENDING, CALLER_SLEEPS, TAKEN, STOP = 0, 64, 128, 192, 256, 320
 PARTICIPANTS = 328
-TASK, BUFFERS, SIZES, EXTENT, CHUNK, CHUNKS = 384, 392, 400, 408, 416, 424
+TASK, BUFFERS, SIZES, EXTENT, CHUNK, CHUNKS, JOB_PARTICIPANTS = 384, 392, 400, 408, 416, 424, 432
 MUTEX, CONDITION = 512, 576
 TICKETS, TICKET_BYTES = 1024, 64
 MAX_PARTICIPANTS = 256
 POOL_BYTES = TICKETS + TICKET_BYTES * MAX_PARTICIPANTS
+CLAIMED = 2  # what TAKEN holds while the threads change
 
 SPINS = 2000  # pauses before a thread sleeps: about 0.1 ms
-POLL_WORK = 1 << 20  # scalar operations between looks at the clock
-POLL_NANOSECONDS = 50_000_000
 
-# A program's frame on its stack: i64 budget, i64 deadline, ptr thread state.
-FRAME_TYPE = "{ i64, i64, ptr }"
-
-EXPORTS = ("jl_pool", "jl_pool_reset", "jl_pool_run", "jl_pool_stop", "jl_poll", "jl_worker")
-PYTHON_SYMBOLS = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+EXPORTS = (
+    "jl_pool",
+    "jl_pool_claim",
+    "jl_pool_release",
+    "jl_pool_reset",
+    "jl_pool_run",
+    "jl_pool_stop",
+    "jl_poll",
+    "jl_leave",
+    "jl_worker",
+)
+PROGRAM_SYMBOLS = ("jl_pool_run", "jl_poll", "jl_leave")  # what a program's code calls
 PTHREAD_SYMBOLS = (
     "pthread_mutex_init",
     "pthread_mutex_lock",
@@ -58,17 +68,16 @@ def has_futex() -> bool:
 
 def system_symbols(futex: bool) -> tuple[str, ...]:
     """What the code calls in the C library."""
-    return ("clock_gettime", "sched_yield", *(("syscall",) if futex else PTHREAD_SYMBOLS))
+    return ("clock_gettime", *(("syscall",) if futex else PTHREAD_SYMBOLS))
 
 
 def pool_text(futex: bool) -> str:
     """The module's text."""
     sleep = _futex_text() if futex else _pthread_text()
-    return "\n".join((_head_text(), sleep, _WAIT, _POLL, _TAKE, _WORK, _WORKER, _JOIN, _RUN))
+    return "\n".join((_head_text(), sleep, _WAIT, watch_code.watch_text(), _TAKE, _WORK, _WORKER, _JOIN, _RUN, _CLAIM))
 
 
-def _word(offset: int) -> str:
-    return f"getelementptr (i8, ptr @jl_pool, i64 {offset})"
+_word = pool_word
 
 
 def _pause() -> tuple[str, str]:
@@ -83,11 +92,6 @@ def _pause() -> tuple[str, str]:
 def _head_text() -> str:
     return f"""
 @jl_pool = global [{POOL_BYTES} x i8] zeroinitializer, align 64
-declare i32 @sched_yield()
-declare i32 @clock_gettime(i32, ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @PyErr_CheckSignals()
 {_pause()[0]}
 """
 
@@ -179,39 +183,6 @@ done:
 }}
 """
 
-_POLL = f"""
-define i32 @jl_poll(ptr %frame) {{
-entry:
-  %time = alloca [2 x i64]
-  store i64 {POLL_WORK}, ptr %frame
-  call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.address = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.address
-  %scaled = mul i64 %seconds, 1000000000
-  %now = add i64 %scaled, %rest
-  %deadline.address = getelementptr i64, ptr %frame, i64 1
-  %deadline = load i64, ptr %deadline.address
-  %early = icmp slt i64 %now, %deadline
-  br i1 %early, label %go.on, label %due
-due:
-  %next = add i64 %now, {POLL_NANOSECONDS}
-  store i64 %next, ptr %deadline.address
-  %first = icmp eq i64 %deadline, 0
-  br i1 %first, label %go.on, label %ask
-ask:
-  %state.address = getelementptr i64, ptr %frame, i64 2
-  %state = load ptr, ptr %state.address
-  call void @PyEval_RestoreThread(ptr %state)
-  %status = call i32 @PyErr_CheckSignals()
-  %new.state = call ptr @PyEval_SaveThread()
-  store ptr %new.state, ptr %state.address
-  ret i32 %status
-go.on:
-  ret i32 0
-}}
-"""
-
 # Take up to `most` chunks of a ticket (all if it has fewer); returns how many were left before.
 _TAKE = """
 define internal i64 @take(ptr %ticket, i64 %most) {
@@ -232,6 +203,7 @@ done:
 }
 
 declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
 """
 
 # Run chunks, one's own first. `frame` is null for workers; the caller polls between chunks and,
@@ -239,7 +211,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 _WORK = f"""
 define internal i32 @work(i64 %self, ptr %frame, i64 %chunk.work) {{
 entry:
-  %participants = load i64, ptr {_word(PARTICIPANTS)}
+  %participants = load i64, ptr {_word(JOB_PARTICIPANTS)}
   br label %victims
 victims:
   %turn = phi i64 [ 0, %entry ], [ %next.turn, %next ]
@@ -263,11 +235,12 @@ chunk:
 taken:
   br i1 %stopping, label %finished, label %run
 run:
+  %job.participants = load i64, ptr {_word(JOB_PARTICIPANTS)}
   %chunks = load i64, ptr {_word(CHUNKS)}
   %scaled = mul i64 %chunks, %after
-  %end = udiv i64 %scaled, %participants
+  %end = udiv i64 %scaled, %job.participants
   %index = sub i64 %end, %left
-  call void @run_chunk(i64 %index)
+  call void @run_chunk(i64 %index, ptr %frame)
   br label %finished
 finished:
   %count.wide = select i1 %stopping, i64 %left, i64 1
@@ -299,37 +272,23 @@ done:
   ret i32 %status
 }}
 
-define internal void @run_chunk(i64 %index) {{
+define internal void @run_chunk(i64 %index, ptr %frame) {{
   %task = load ptr, ptr {_word(TASK)}
   %buffers = load ptr, ptr {_word(BUFFERS)}
   %sizes = load ptr, ptr {_word(SIZES)}
   %extent = load i64, ptr {_word(EXTENT)}
   %chunk = load i64, ptr {_word(CHUNK)}
-  call void @run_range(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk, i64 %index)
+  call void @run_range(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk, i64 %index, ptr %frame)
   ret void
 }}
 
 define internal void @run_range(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk,
-                                i64 %index) {{
+                                i64 %index, ptr %frame) {{
   %lo = mul i64 %index, %chunk
   %limit = add i64 %lo, %chunk
   %hi = call i64 @llvm.umin.i64(i64 %limit, i64 %extent)
-  call void %task(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi)
+  call void %task(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame)
   ret void
-}}
-
-; take `work` from the frame's budget and poll when it is used up
-define internal i32 @spend(ptr %frame, i64 %work) {{
-  %budget = load i64, ptr %frame
-  %rest = sub i64 %budget, %work
-  store i64 %rest, ptr %frame
-  %out = icmp slt i64 %rest, 0
-  br i1 %out, label %poll, label %done
-poll:
-  %status = call i32 @jl_poll(ptr %frame)
-  ret i32 %status
-done:
-  ret i32 0
 }}
 """
 
@@ -379,20 +338,26 @@ _RUN = f"""
 define i32 @jl_pool_run(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk, i64 %chunks,
                         ptr %frame, i64 %chunk.work) {{
 entry:
-  %participants = load i64, ptr {_word(PARTICIPANTS)}
-  %alone = icmp ule i64 %participants, 1
+  %wanted = load i64, ptr {_word(PARTICIPANTS)}
+  %alone = icmp ule i64 %wanted, 1
   br i1 %alone, label %serial, label %claim
 claim:
-  %taken = atomicrmw xchg ptr {_word(TAKEN)}, i32 1 acquire
-  %busy = icmp ne i32 %taken, 0
-  br i1 %busy, label %serial, label %publish
+  %pair = cmpxchg ptr {_word(TAKEN)}, i32 0, i32 1 acq_rel acquire
+  %free = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %free, label %publish, label %serial
 publish:
+  %now.wanted = load i64, ptr {_word(PARTICIPANTS)}
+  %participants = call i64 @llvm.umax.i64(i64 %now.wanted, i64 1)
   store ptr %task, ptr {_word(TASK)}
   store ptr %buffers, ptr {_word(BUFFERS)}
   store ptr %sizes, ptr {_word(SIZES)}
   store i64 %extent, ptr {_word(EXTENT)}
   store i64 %chunk, ptr {_word(CHUNK)}
   store i64 %chunks, ptr {_word(CHUNKS)}
+  store i64 %participants, ptr {_word(JOB_PARTICIPANTS)}
+  store atomic i32 0, ptr {_word(CANCELLED)} release, align 4
+{fields_of("%frame", FRAME_POOLED)}
+  store i64 1, ptr {field("%frame", FRAME_POOLED)}
   %chunks.word = trunc i64 %chunks to i32
   store atomic i32 %chunks.word, ptr {_word(PENDING)} seq_cst, align 4
   br label %deal
@@ -420,13 +385,14 @@ rouse:
 take.part:
   %status = call i32 @work(i64 0, ptr %frame, i64 %chunk.work)
   call void @join()
+  store i64 0, ptr {field("%frame", FRAME_POOLED)}
   store atomic i32 0, ptr {_word(TAKEN)} release, align 4
   ret i32 %status
 serial:
   br label %serial.chunk
 serial.chunk:
   %index = phi i64 [ 0, %serial ], [ %index.next, %serial.ran ]
-  call void @run_range(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk, i64 %index)
+  call void @run_range(ptr %task, ptr %buffers, ptr %sizes, i64 %extent, i64 %chunk, i64 %index, ptr %frame)
   %serial.status = call i32 @spend(ptr %frame, i64 %chunk.work)
   %stopped = icmp ne i32 %serial.status, 0
   br i1 %stopped, label %serial.done, label %serial.ran
@@ -436,5 +402,19 @@ serial.ran:
   br i1 %more, label %serial.chunk, label %serial.done
 serial.done:
   ret i32 %serial.status
+}}
+"""
+
+_CLAIM = f"""
+define i32 @jl_pool_claim() {{
+  %pair = cmpxchg ptr {_word(TAKEN)}, i32 0, i32 {CLAIMED} acq_rel acquire
+  %won = extractvalue {{ i32, i1 }} %pair, 1
+  %result = zext i1 %won to i32
+  ret i32 %result
+}}
+
+define void @jl_pool_release() {{
+  cmpxchg ptr {_word(TAKEN)}, i32 {CLAIMED}, i32 0 acq_rel acquire
+  ret void
 }}
 """
