@@ -8,6 +8,7 @@ between two places.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, final
@@ -30,6 +31,7 @@ from jaxlite.compiler.plan import (
     HostCall,
     HostOperand,
     KernelCall,
+    Label,
     LibraryCall,
     MatrixOperand,
     MatrixProduct,
@@ -37,15 +39,20 @@ from jaxlite.compiler.plan import (
     Reference,
     Step,
     Storage,
+    StorageKind,
     While,
 )
 from jaxlite.compiler.report import Decision
-from jaxlite.core import dtypes
+from jaxlite.core import dtypes, locks
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+from jaxlite.core.progress import loop_of
+from jaxlite.core.source import UNKNOWN
 from jaxlite.lax.families.linalg import Memory
 from jaxlite.lax.layout.shaping import transpose_p
+
+LONG_HOST = 1 << 18  # elements from which a function of NumPy works on copies, so that Ctrl-C need not wait for it
 
 FrontPasses = Callable[[ClosedJaxpr, str], tuple[ClosedJaxpr, Sequence[Group]]]
 
@@ -61,11 +68,17 @@ class Lowering:
     decisions: list[Decision] = dataclasses.field(default_factory=list)
     kernels: list[tuple[Group, Lowered]] = dataclasses.field(default_factory=list)
     groups: list[Group] = dataclasses.field(default_factory=list)
+    labels: dict[int, Label] = dataclasses.field(default_factory=dict)
     _known: dict[Any, Reference] = dataclasses.field(default_factory=dict)
 
-    def temporary(self, nbytes: int) -> Reference:
+    def temporary(self, nbytes: int, label: Label) -> Reference:
         """New memory in the workspace."""
-        self.storages.append(Storage("temporary", max(nbytes, 1), 0))
+        return self.storage("temporary", nbytes, 0, label)
+
+    def storage(self, kind: StorageKind, nbytes: int, position: int, label: Label) -> Reference:
+        """New memory of a kind."""
+        self.labels[len(self.storages)] = label
+        self.storages.append(Storage(kind, max(nbytes, 1), position))
         return Reference(len(self.storages) - 1)
 
     def constant(self, value: np.ndarray[Any, Any]) -> Reference:
@@ -90,13 +103,15 @@ def lower_program(
     """The steps of a whole program."""
     lowering = Lowering(front)
     places: dict[Var, Reference] = {}
+    lines = {v: e.source for e in closed.eqns for v in e.outvars if isinstance(v, Var)}
     for number, var in enumerate(closed.jaxpr.invars):
-        lowering.storages.append(Storage("argument", max(nbytes_of(var.aval), 1), number))
-        places[var] = Reference(len(lowering.storages) - 1)
+        label = Label(f"argument {number}", var.aval.short(), UNKNOWN)
+        places[var] = lowering.storage("argument", nbytes_of(var.aval), number, label)
     results = []
     for number, atom in enumerate(closed.jaxpr.outvars):
-        lowering.storages.append(Storage("result", max(nbytes_of(atom.aval), 1), number))
-        results.append(Reference(len(lowering.storages) - 1))
+        line = lines.get(atom, UNKNOWN) if isinstance(atom, Var) else UNKNOWN
+        label = Label(f"result {number}", atom.aval.short(), line)
+        results.append(lowering.storage("result", nbytes_of(atom.aval), number, label))
     block = _Block(lowering, closed, groups, places)
     return lowering, tuple(block.steps_into(results))
 
@@ -110,6 +125,7 @@ class _Block:
     ) -> None:
         self.lowering, self.closed, self.places = lowering, closed, dict(places)
         self.steps: list[Step] = []
+        self.lines = {v: e.source for e in closed.eqns for v in e.outvars if isinstance(v, Var)}
         written = {v for g in groups for e in g.eqns for v in e.outvars if isinstance(v, Var)}
         self.makers: dict[Var, JaxprEqn] = {
             v: e for e in closed.eqns for v in e.outvars if isinstance(v, Var) and v not in written
@@ -143,7 +159,8 @@ class _Block:
     def destination(self, var: Any) -> Reference:
         """Where a result is to be written."""
         if var not in self.places:
-            self.places[var] = self.lowering.temporary(nbytes_of(var.aval))
+            label = Label("value", var.aval.short(), self.lines.get(var, UNKNOWN))
+            self.places[var] = self.lowering.temporary(nbytes_of(var.aval), label)
         return self.places[var]
 
     def _lower(self, group: Group) -> None:
@@ -178,7 +195,8 @@ class _Block:
             for what in lowered.buffers:
                 if isinstance(what, Scratch):
                     if what not in scratch:
-                        scratch[what] = self.lowering.temporary(what.elements * what.dtype.itemsize)
+                        label = Label("partial results", f"{what.dtype}[{what.elements}]", group.eqns[-1].source)
+                        scratch[what] = self.lowering.temporary(what.elements * what.dtype.itemsize, label)
                     buffers.append(scratch[what])
                 else:
                     buffers.append(self.destination(what))
@@ -302,7 +320,7 @@ class _Block:
         last = length - 1 if p["reverse"] else None
         places = [self.place(a) for a in eqn.invars]
         carry_avals = body.out_avals[:nk]
-        slots = [self._two_places(a) for a in carry_avals]
+        slots = [self._two_places(a, eqn) for a in carry_avals]
         for (slot, _), source, aval in zip(slots, places[nc : nc + nk], carry_avals, strict=True):
             self.steps.append(Copy(slot, source, nbytes_of(aval)))
         now = [slot.along(counter, stride, modulo=2) for slot, stride in slots]
@@ -319,7 +337,7 @@ class _Block:
         if length == 0:  # nothing runs, and outputs without elements count as written
             self.steps += [Fill(self.destination(v), 1) for v in eqn.outvars[nk:]]
         else:
-            self.steps.append(For(counter, length, steps))
+            self.steps.append(For(counter, length, steps, loop_of(eqn)))
         for var, (slot, stride), aval in zip(eqn.outvars[:nk], slots, carry_avals, strict=True):
             final_place = slot.plus(stride * (length % 2))
             if var in self.places:
@@ -327,10 +345,10 @@ class _Block:
             else:
                 self.places[var] = final_place  # type: ignore[index]
 
-    def _two_places(self, aval: ShapedArray) -> tuple[Reference, int]:
+    def _two_places(self, aval: ShapedArray, eqn: JaxprEqn) -> tuple[Reference, int]:
         """Memory for a carry that alternates, and the distance of its two places."""
         stride = -(-max(nbytes_of(aval), 1) // ALIGNMENT) * ALIGNMENT
-        return self.lowering.temporary(2 * stride), stride
+        return self.lowering.temporary(2 * stride, Label("carry, twice", aval.short(), eqn.source)), stride
 
     def _while(self, eqn: JaxprEqn) -> None:
         p = eqn.params
@@ -341,22 +359,25 @@ class _Block:
         now = [self.destination(v) for v in eqn.outvars]
         for reference, source, aval in zip(now, initial, avals, strict=True):
             self.steps.append(Copy(reference, source, nbytes_of(aval)))
-        predicate = self.lowering.temporary(1)
+        predicate = self.lowering.temporary(1, Label("condition", "bool[]", eqn.source))
         condition = self._inner(_scope(eqn, "condition"), p["cond_jaxpr"], [*for_cond, *now], [predicate])
-        after = [self.lowering.temporary(nbytes_of(a)) for a in avals]
+        after = [self.lowering.temporary(nbytes_of(a), Label("next carry", a.short(), eqn.source)) for a in avals]
         body = self._inner(_scope(eqn, "body"), p["body_jaxpr"], [*for_body, *now], after)
         back = tuple(Copy(a, b, nbytes_of(aval)) for a, b, aval in zip(now, after, avals, strict=True))
-        self.steps.append(While(Counter(), condition, predicate, (*body, *back)))
+        self.steps.append(While(Counter(), condition, predicate, (*body, *back), loop_of(eqn)))
 
     # -- Python -------------------------------------------------------------------------------
 
     def _host(self, eqn: JaxprEqn) -> None:
         """A call of the primitive's NumPy meaning: for what has no native form yet."""
-        primitive, params = eqn.primitive, eqn.params
+        primitive, compute = eqn.primitive, functools.partial(eqn.primitive.evaluate, **eqn.params)
+        elements = sum(a.aval.size for a in eqn.invars)
+        long = elements >= LONG_HOST and primitive.family != "callback"  # the user's functions run on the user's thread
 
         def call(inputs: list[np.ndarray[Any, Any]], outputs: list[np.ndarray[Any, Any]]) -> None:
-            for out, value in zip(outputs, primitive.evaluate(*inputs, **params), strict=True):
-                out[...] = value
+            values = locks.elsewhere(compute, *map(locks.copied, inputs)) if long else compute(*inputs)
+            for out, value in zip(outputs, values, strict=True):
+                locks.copy_into(out, value)
 
         inputs = tuple(_host_operand(self.place(a), a.aval) for a in eqn.invars)
         outputs = tuple(_host_operand(self.destination(v), v.aval) for v in eqn.outvars)

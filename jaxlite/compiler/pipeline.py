@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 from jaxlite.compiler.fuse import fuse
@@ -18,10 +18,12 @@ from jaxlite.compiler.loop_verifier import verify_kernel
 from jaxlite.compiler.lower_kernel import Lowered, Scratch
 from jaxlite.compiler.lower_program import FrontPasses, Lowering, lower_program, nbytes_of
 from jaxlite.compiler.memory_plan import place
-from jaxlite.compiler.plan import Plan, Step
+from jaxlite.compiler.memory_verifier import verify_memory
+from jaxlite.compiler.plan import Label, Plan, Step
 from jaxlite.compiler.plan_verifier import verify_plan
 from jaxlite.compiler.report import Decision, KernelRecord, PassRecord
 from jaxlite.compiler.simplify import simplify
+from jaxlite.compiler.takeovers import takeovers
 from jaxlite.core import config
 from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, check
 from jaxlite.core.printing import equation_text, namer
@@ -73,12 +75,14 @@ def _lower(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]
 
 def _place_memory(state: State, front: FrontPasses) -> tuple[State, Sequence[Decision]]:
     assert state.lowering is not None
-    storages, workspace = place(state.lowering.storages, state.steps)
+    storages, workspace, in_place = place(state.lowering.storages, state.steps)
+    allowed, may_take_over = takeovers(storages, state.steps)
     temporaries = [s.nbytes for s in storages if s.kind == "temporary"]
     numbers = {"bytes": workspace, "temporaries": len(temporaries), "bytes if apart": sum(temporaries)}
     reason = "temporaries that are never alive together share memory"
-    plan = Plan(state.name, storages, state.steps, workspace, tuple(state.lowering.constants))
-    return dataclasses.replace(state, plan=plan), [Decision("workspace", "placed", reason, numbers)]
+    plan = Plan(state.name, storages, state.steps, workspace, tuple(state.lowering.constants), allowed)
+    placed = Decision("workspace", "placed", reason, numbers)
+    return dataclasses.replace(state, plan=plan), [placed, *in_place, *may_take_over]
 
 
 # The order matters: calls hide equal equations from each other, what is dead need not be fused, and memory is placed
@@ -104,6 +108,7 @@ class Compiled:
     passes: list[PassRecord]
     groups: list[Group]
     kernels: list[KernelRecord]
+    labels: Mapping[int, Label]
 
 
 def run_passes(passes: Sequence[Pass], state: State, records: list[PassRecord]) -> State:
@@ -132,6 +137,7 @@ def _verify(state: State) -> None:
         verify_kernel(lowered.kernel)
     if state.plan is not None:
         verify_plan(state.plan)
+        verify_memory(state.plan)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, name: str) -> Compiled:
@@ -140,7 +146,8 @@ def compile_jaxpr(closed: ClosedJaxpr, name: str) -> Compiled:
     state = run_passes(PASSES, State(name, closed), records)
     assert state.plan is not None and state.lowering is not None
     groups = _with_inlined(state.lowering)
-    return Compiled(state.plan, state.jaxpr, records, groups, _kernel_records(state.lowering))
+    kernels = _kernel_records(state.lowering)
+    return Compiled(state.plan, state.jaxpr, records, groups, kernels, state.lowering.labels)
 
 
 def _with_inlined(lowering: Lowering) -> list[Group]:

@@ -18,6 +18,8 @@ import numpy as np
 
 from jaxlite.compiler.loops import Kernel
 from jaxlite.core.device import ALIGNMENT as ALIGNMENT
+from jaxlite.core.progress import Loop
+from jaxlite.core.source import SourceInfo
 
 DType: TypeAlias = np.dtype[Any]
 StorageKind: TypeAlias = Literal["argument", "constant", "result", "temporary"]
@@ -32,6 +34,16 @@ class Storage:
     kind: StorageKind
     nbytes: int
     position: int
+
+
+@final
+@dataclass(frozen=True)
+class Label:
+    """What a storage is to the user: which value's memory, its type as text, and the line that makes it."""
+
+    what: str
+    type: str
+    source: SourceInfo
 
 
 @final
@@ -217,22 +229,24 @@ class Fill:
 @final
 @dataclass(frozen=True, eq=False)
 class For:
-    """Run `body` `trips` times, `counter` counting from 0."""
+    """Run `body` `trips` times, `counter` counting from 0. `loop`: what the user knows it by."""
 
     counter: Counter
     trips: int
     body: tuple[Step, ...]
+    loop: Loop | None = None
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class While:
-    """Run `condition`; while the byte at `predicate` is then not 0, run `body` and begin again."""
+    """Run `condition`; while the byte at `predicate` is then not 0, run `body` and begin again. `loop`: as of `For`."""
 
     counter: Counter
     condition: tuple[Step, ...]
     predicate: Reference
     body: tuple[Step, ...]
+    loop: Loop | None = None
 
 
 @final
@@ -250,13 +264,15 @@ Step: TypeAlias = KernelCall | MatrixProduct | LibraryCall | HostCall | Copy | F
 @final
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A program: `steps` over `storages`, with `constants` as row-major arrays."""
+    """A program: `steps` over `storages`, with `constants` as row-major arrays. `takeovers`: pairs (result,
+    argument): at a call, the one may lie where the other does, if the argument is not needed afterwards."""
 
     name: str
     storages: tuple[Storage, ...]
     steps: tuple[Step, ...]
     workspace_bytes: int = 0
     constants: tuple[np.ndarray[Any, Any], ...] = ()
+    takeovers: tuple[tuple[int, int], ...] = ()
 
     def count(self, kind: StorageKind) -> int:
         """How many storages of a kind there are."""

@@ -6,10 +6,12 @@ Data first: a viewer reads the fields; ``text()`` says the same in words.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, final
 
-from jaxlite.compiler.plan import HostCall, Plan, all_steps, block_work
+from jaxlite.compiler.memory_report import MemoryReport, memory_report
+from jaxlite.compiler.plan import HostCall, Label, Plan, all_steps, block_work
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.source import SourceInfo
 
@@ -72,6 +74,7 @@ class CompileReport:
     target: Callable[[], str]
     machine: Callable[[], str]
     origin: str = "compiled"  # or where it was loaded from; the passes were then run again for the report
+    labels: Mapping[int, Label] = dataclasses.field(default_factory=dict)  # what the plan's storages are to the user
 
     @property
     def decisions(self) -> list[Decision]:
@@ -101,6 +104,11 @@ class CompileReport:
     def bytes_of(self, kind: str) -> int:
         """Bytes of the plan's storages of a kind: "argument", "result" or "constant"."""
         return sum(s.nbytes for s in self.plan.storages if s.kind == kind)
+
+    @functools.cached_property
+    def memory(self) -> MemoryReport:
+        """What is in memory at each step, predicted."""
+        return memory_report(self.plan, self.labels)
 
     @property
     def host_calls(self) -> list[str]:

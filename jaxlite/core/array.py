@@ -13,7 +13,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from jaxlite.core import config, dtypes
+from jaxlite.core import config, dlpack, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of, check_dtype
 from jaxlite.core.pytree import add_leaf_type
 
@@ -43,11 +43,14 @@ class Array:
 
     @property
     def elements(self) -> np.ndarray[Any, Any]:
-        """The elements as NumPy sees them (physical dtype); for jaxlite's own use, since it can be written to."""
+        """The elements as NumPy sees them (physical dtype); for jaxlite's own use, which never writes to it."""
         view = self._view
         if view is None:
             if self._owner is None:
-                raise RuntimeError("Array has been deleted: it was donated or delete() was called on it.")
+                raise RuntimeError(
+                    f"Array has been deleted with shape={self.aval.short()}: it was donated or delete() was called "
+                    "on it.  Use the result of the call that it was donated to, or do not donate it."
+                )
             view = self._view = _view_of(self._address, self._owner, self.aval)
         return view
 
@@ -66,6 +69,11 @@ class Array:
     def owner(self) -> Any:
         """What keeps the elements alive."""
         return self._owner if self._owner is not None else self._view
+
+    def forget_view(self) -> None:
+        """Lets go of the array's own NumPy view of its block: it is made again when somebody asks."""
+        if self._owner is not None:
+            self._view = None
 
     def delete(self) -> None:
         """Gives the elements up; any later use raises ``RuntimeError``."""
@@ -145,9 +153,10 @@ class Array:
             )
         if copy or other_type:
             return np.array(view, dtype=dtype)
-        view = view.view()
-        view.flags.writeable = False
-        return view
+        for own in (view, view.base):  # else the exported view could be made writable
+            if type(own) is np.ndarray:
+                own.flags.writeable = False
+        return view.view()
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -205,15 +214,32 @@ class Array:
         """An array of its own memory: deleting or donating one leaves the other."""
         return Array(self.aval, np.array(self.elements))
 
-    def __dlpack__(self, **options: Any) -> Any:
-        # NumPy exports only writable arrays before DLPack 1; the consumer's copy rules apply from there.
-        return self.elements.__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if not dlpack.is_supported_dtype(self.aval.dtype):
+            raise BufferError(
+                f"Arrays of {self.aval.dtype.name} cannot be exported: DLPack has no such dtype."
+                + ("  Export jax.random.key_data(keys)." if dtypes.is_key(self.aval.dtype) else "")
+            )
+        shared = _view_of(self.address, self.owner, self.aval, writable=True)
+        return dlpack.capsule(shared, stream, max_version, dl_device, copy)
 
-    def __dlpack_device__(self) -> Any:
-        return self.elements.__dlpack_device__()
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU_DEVICE
 
-    def __buffer__(self, flags: int) -> memoryview:
+    def __buffer__(self, flags: int) -> memoryview:  # Python asks for it from 3.12 on
+        if self.aval.dtype.name == "bfloat16":
+            raise BufferError("A buffer cannot hold bfloat16: write memoryview(np.asarray(x).view(np.uint16)).")
         return self.__array__().data
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
 
     def block_until_ready(self) -> Array:
         """Itself: results are there when a call returns."""
@@ -252,13 +278,15 @@ add_leaf_type(Array)
 _NOWHERE = 64  # the address of an array without elements: never read, only not null
 
 
-def _view_of(address: int, owner: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
+def _view_of(address: int, owner: Any, aval: ShapedArray, writable: bool = False) -> np.ndarray[Any, Any]:
+    """The memory at ``address`` as a NumPy array that keeps ``owner`` alive."""
     dtype = dtypes.physical(aval.dtype)
     if aval.size == 0:
         return np.zeros(aval.shape, dtype)
     memory: Any = (ctypes.c_byte * aval.nbytes).from_address(address)
     memory._owner = owner  # keeps the block alive as long as the view's buffer lives
-    view: np.ndarray[Any, Any] = np.frombuffer(memory, dtype).reshape(aval.shape)
+    bytes_ = memoryview(memory) if writable else memoryview(memory).toreadonly()
+    view: np.ndarray[Any, Any] = np.frombuffer(bytes_, dtype).reshape(aval.shape)
     return view
 
 

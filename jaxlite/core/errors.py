@@ -52,6 +52,10 @@ class JaxRuntimeError(RuntimeError):
     """A compiled program failed while running."""
 
 
+class DoesNotFitError(JaxRuntimeError, MemoryError):
+    """Arrays or a program would take more memory than there is; nothing has run."""
+
+
 class NonDifferentiableError(TypeError):
     """A derivative was asked of something that has none."""
 

@@ -114,6 +114,7 @@ from jaxlite.numpy.einstein import (
     einsum as einsum,
     einsum_path as einsum_path,
 )
+from jaxlite.numpy.exchange import from_dlpack as from_dlpack
 from jaxlite.numpy.float_functions import (
     acos as acos,
     acosh as acosh,

@@ -10,10 +10,12 @@ import pytest
 import jaxlite as jax
 import jaxlite.numpy as jnp
 from jaxlite import lax
+from jaxlite.compiler import memory_plan
 from jaxlite.compiler.fuse import fuse
 from jaxlite.compiler.inline import inline_calls
+from jaxlite.compiler.lifetimes import timeline
 from jaxlite.compiler.loop_verifier import verify_kernel
-from jaxlite.compiler.memory_plan import lifetimes, place
+from jaxlite.compiler.memory_plan import place
 from jaxlite.compiler.pipeline import compile_jaxpr
 from jaxlite.compiler.plan import Copy, For, MatrixProduct, Reference, Storage, all_steps
 from jaxlite.compiler.plan_verifier import verify_plan
@@ -172,12 +174,15 @@ def test_host_calls_are_those_allowed() -> None:
     assert called == {"sort"}
 
 
-def test_memory_is_shared_by_lifetime() -> None:
+def test_memory_is_shared_by_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 1024
     storages = [Storage("argument", n, 0), *(Storage("temporary", n, 0) for _ in range(3)), Storage("result", n, 0)]
     steps = tuple(Copy(Reference(i + 1), Reference(i), n) for i in range(4))
-    placed, size = place(storages, steps)
-    assert size == 2 * n  # a chain needs two places, whatever its length
+    _, size, decisions = place(storages, steps)
+    assert size == n and [d.verdict for d in decisions] == ["in place"] * 2  # a copy may stay where it is
+    monkeypatch.setattr(memory_plan, "IN_PLACE", False)
+    placed, size, decisions = place(storages, steps)
+    assert size == 2 * n and not decisions  # else a chain needs two places, whatever its length
     assert placed[1].position != placed[2].position and placed[1].position == placed[3].position
 
 
@@ -186,7 +191,7 @@ def test_what_a_loop_reads_lives_through_it() -> None:
 
     inside = (Copy(Reference(2), Reference(1), 64), Copy(Reference(3), Reference(2), 64))
     steps = (Copy(Reference(1), Reference(0), 64), For(Counter(), 5, inside), Copy(Reference(4), Reference(3), 64))
-    alive = lifetimes(steps)
+    alive = timeline(steps).spans
     begin, end = alive[1]
     assert begin == 0 and end >= alive[2][1], "read in every iteration: alive to the loop's end"
     assert alive[2][0] > begin and alive[3][1] > alive[2][1]

@@ -2,10 +2,12 @@
 
 `allocate(nbytes)` returns a `Block`: an address and the owner whose lifetime keeps it. A dead
 block's memory goes back to its size class and is handed out again, pages already touched: a fresh
-large block costs more in page faults than many kernels do to fill it. Classes up to a page are
-carved from slabs and kept; blocks of `LARGE` bytes or more are kept up to `warm_limit()` bytes in
-all, and `trim()` returns them to the system. `ResultLayout` gives one call's results: small ones
-share one block of at most 4 KiB, so that a list of losses does not pin a step's memory.
+large block costs more in page faults than many kernels do to fill it. What is kept is bounded: each
+class keeps up to `QUOTA` bytes, and all together up to `warm_limit()`; the rest returns to the
+system, and so does all of it at `trim()`. Classes up to a page are carved from slabs, which return
+when nothing of them is in use. Taking and giving back is native code, which no signal handler can cut in
+two (`memory_code.py`). `ResultLayout` gives one call's results: small ones share one block of at most 4 KiB, so
+that a list of losses does not pin a step's memory.
 """
 
 from __future__ import annotations
@@ -13,77 +15,117 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 
+from jaxlite.backends.cpu import engine, memory_code
+from jaxlite.backends.cpu.stored import stored_object
+from jaxlite.core import locks
 from jaxlite.core.device import ALIGNMENT
+from jaxlite.core.errors import DoesNotFitError
 
-SLAB = 1 << 16  # bytes carved at once for a small class
 SMALL = 1 << 12  # the largest class carved from slabs, and the most that a call's results share
-LARGE = 1 << 20  # from here on the memory kept warm is bounded
+QUOTA = 4 << 20  # bytes that a class may keep whatever the others keep
+LARGE = 1 << 20  # from here on a class has no quota of its own
 _STEPS = 4  # size classes per doubling
-
-_process = ctypes.CDLL(None)
-_allocate = _process.aligned_alloc
-_allocate.restype, _allocate.argtypes = ctypes.c_void_p, (ctypes.c_size_t, ctypes.c_size_t)
-_free = _process.free
-_free.restype, _free.argtypes = None, (ctypes.c_void_p,)
 
 
 @final
 class Block:
     """Owns the memory at `address`: `nbytes` usable bytes, given back when this object dies."""
 
-    __slots__ = ("__weakref__", "_size_class", "address")
+    __slots__ = ("__weakref__", "_memory", "address", "nbytes")
 
-    def __init__(self, address: int, size_class: SizeClass) -> None:
+    def __init__(self, address: int, memory: object, nbytes: int) -> None:
         self.address = address
-        self._size_class = size_class
+        self._memory = memory  # the capsule, whose death gives it back
+        self.nbytes = nbytes
 
-    @property
-    def nbytes(self) -> int:
-        return self._size_class.nbytes
 
-    def __del__(self) -> None:
-        self._size_class.give(self.address)
+@final
+class _Native:
+    """The loaded code of `memory_code.py` and its state, of all threads."""
+
+    def __init__(self) -> None:
+        text = memory_code.memory_text()
+        object_bytes = stored_object(lambda: engine.generate(text, engine.QUICK)[0], "memory", text, engine.QUICK)
+        process = ctypes.CDLL(None)
+        symbols = {name: engine.function_address(process, name) for name in memory_code.SYSTEM_SYMBOLS}
+        symbols |= {name: engine.function_address(ctypes.pythonapi, name) for name in memory_code.PYTHON_SYMBOLS}
+        code = engine.load_object(object_bytes, memory_code.EXPORTS, symbols)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # for ever: at exit blocks may outlive this module
+        state = code.addresses["jl_memory"]
+        self.warm = ctypes.c_uint64.from_address(state + memory_code.WARM_BYTES)
+        self.limit = ctypes.c_uint64.from_address(state + memory_code.WARM_LIMIT)
+        self.limit.value = warm_limit()
+        self.take = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(code.addresses["jl_memory_take"])
+        self.trim = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(code.addresses["jl_memory_trim"])
+        self._classes = state + memory_code.CLASSES
+
+    def class_at(self, number: int, nbytes: int) -> int:
+        """The address of a new size class."""
+        address = self._classes + number * memory_code.CLASS_BYTES
+        words = _words(address)
+        words[memory_code.NBYTES] = nbytes
+        words[memory_code.QUOTA] = QUOTA // nbytes if nbytes < LARGE else 0
+        words[memory_code.CARVED] = nbytes <= SMALL
+        return address
+
+
+def _words(address: int) -> ctypes.Array[ctypes.c_uint64]:
+    return (ctypes.c_uint64 * 6).from_address(address)
 
 
 @final
 class SizeClass:
-    """Blocks of one size and those of them that are free. Lists are used as stacks, which is safe
-    among threads and inside `__del__` without a lock."""
+    """Blocks of one size, and those of them that are free."""
 
-    __slots__ = ("free", "nbytes")
+    __slots__ = ("_at", "_take", "nbytes")
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, native: _Native, nbytes: int, number: int) -> None:
         self.nbytes = nbytes
-        self.free: list[int] = []
+        self._at = native.class_at(number, nbytes)
+        self._take = functools.partial(native.take, self._at)
 
     def take(self) -> Block:
         """A block, warm if there is one."""
         try:
-            return Block(self.free.pop(), self)
-        except IndexError:
-            return Block(self._grow(), self)
+            address, memory = self._take()
+        except MemoryError:
+            address, memory = self._take_after_trimming()
+        return Block(address, memory, self.nbytes)
 
-    def give(self, address: int) -> None:
-        """Take a dead block's memory back: keep it warm, or free it if enough is kept."""
-        if self.nbytes >= LARGE and warm_bytes() + self.nbytes > warm_limit():
-            _free(address)
-        else:
-            self.free.append(address)
+    @property
+    def free_blocks(self) -> int:
+        """How many are kept, ready to be given out."""
+        return int(_words(self._at)[memory_code.COUNT])
 
-    def _grow(self) -> int:
-        if self.nbytes > SMALL:
-            return _system_memory(self.nbytes)
-        slab = _system_memory(SLAB)
-        self.free.extend(range(slab + self.nbytes, slab + SLAB, self.nbytes))
-        return slab
+    @property
+    def owned_blocks(self) -> int:
+        """How many are given out."""
+        return int(_words(self._at)[memory_code.OWNED])
+
+    def trim(self) -> int:
+        """Return what is free to the system: blocks, and whole slabs of small ones; the number of bytes returned."""
+        return int(_natives[0].trim(self._at))
+
+    def _take_after_trimming(self) -> Any:
+        trim()
+        try:
+            return self._take()
+        except MemoryError:
+            raise DoesNotFitError(
+                f"RESOURCE_EXHAUSTED: Out of memory: the system refuses {self.nbytes:,} bytes for an array or a "
+                "workspace."
+            ) from None
 
 
 _classes: dict[int, SizeClass] = {}
+_natives: list[_Native] = []  # one, from the first block on
+_making = locks.lock()
 
 
 def size_class(nbytes: int) -> SizeClass:
@@ -94,7 +136,17 @@ def size_class(nbytes: int) -> SizeClass:
     else:
         step = (1 << ((rounded - 1).bit_length() - 1)) // _STEPS
         rounded = -(-rounded // step) * step
-    return _classes.setdefault(rounded, SizeClass(rounded))
+    known = _classes.get(rounded)
+    return _new_class(rounded) if known is None else known
+
+
+def _new_class(nbytes: int) -> SizeClass:
+    with _making:
+        if not _natives:
+            _natives.append(_Native())
+        if nbytes not in _classes:
+            _classes[nbytes] = SizeClass(_natives[0], nbytes, len(_classes))
+        return _classes[nbytes]
 
 
 def allocate(nbytes: int) -> Block:
@@ -103,35 +155,39 @@ def allocate(nbytes: int) -> Block:
 
 
 def warm_bytes() -> int:
-    """Bytes of large blocks that are kept free, ready to be given out."""
-    return sum(c.nbytes * len(c.free) for c in list(_classes.values()) if c.nbytes >= LARGE)
+    """Bytes of blocks that are kept free, ready to be given out."""
+    return _natives[0].warm.value if _natives else 0
+
+
+def owned_bytes() -> int:
+    """Bytes of blocks that are given out."""
+    return sum([c.owned_blocks * c.nbytes for c in list(_classes.values())])
 
 
 @functools.cache
 def warm_limit() -> int:
-    """The most that `warm_bytes` may reach: a quarter of the machine's memory, at most 2 GiB."""
+    """The most that `warm_bytes` may reach, quotas apart: a quarter of the machine's memory, at most 2 GiB."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(physical // 4, 2 << 30)
 
 
 def trim() -> int:
-    """Return the large free blocks to the system; the number of bytes returned."""
-    returned = 0
-    for large in [c for c in list(_classes.values()) if c.nbytes > SMALL]:
-        while large.free:
-            _free(large.free.pop())
-            returned += large.nbytes
+    """Return all that is free to the system; the number of bytes returned."""
+    returned = sum([c.trim() for c in list(_classes.values())])
+    _give_back(0)
     return returned
 
 
-def _system_memory(nbytes: int) -> int:
-    address: int | None = _allocate(ALIGNMENT, nbytes)
-    if address is None:
-        trim()
-        address = _allocate(ALIGNMENT, nbytes)
-    if address is None:
-        raise MemoryError(f"jaxlite cannot get {nbytes:,} bytes of memory for an array")
-    return address
+_give_back = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)  # glibc alone keeps what was freed
+
+
+def holders(holder: list[Block]) -> int:
+    """How many others than `holder` itself refer to the block in it: arrays, and memory that views are of."""
+    return sys.getrefcount(holder[0]) - _ALONE
+
+
+_ALONE = 0
+_ALONE = holders([Block(0, None, 0)])  # what looking at it counts for
 
 
 @final
@@ -141,33 +197,38 @@ class ResultLayout:
     __slots__ = ("_own", "_shared", "_single")
 
     def __init__(self, sizes: Sequence[int]) -> None:
-        shared: list[tuple[int, int]] = []  # result, offset
+        offsets: list[int] = []  # of those that share, in order
+        apart: list[int] = []
         used = 0
         for number, nbytes in enumerate(sizes):
             padded = max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
             if used + padded <= SMALL:
-                shared.append((number, used))
+                offsets.append(used)
                 used += padded
-        small = {number for number, _ in shared}
-        self._shared = (size_class(used), tuple(shared)) if shared else None
-        self._own = tuple((n, size_class(b)) for n, b in enumerate(sizes) if n not in small)
+            else:
+                apart.append(number)
+        self._shared = (size_class(used), tuple(offsets)) if offsets else None
+        self._own = tuple((n, size_class(sizes[n])) for n in apart)  # by rising number: inserted in their places
         self._single = size_class(sizes[0]) if len(sizes) == 1 else None
 
-    def take(self) -> list[tuple[int, Block]]:
-        """New memory for every result: (address, owner) in order."""
+    def take(self) -> tuple[list[int], list[Block]]:
+        """New memory for every result: addresses, and owners in the same order."""
         if self._single is not None:
             block = self._single.take()
-            return [(block.address, block)]
-        results: list[Any] = [None] * (len(self._own) + (len(self._shared[1]) if self._shared else 0))
-        if self._shared is not None:
-            block = self._shared[0].take()
+            return [block.address], [block]
+        if self._shared is None:
+            addresses: list[int] = []
+            owners: list[Block] = []
+        else:
+            size, offsets = self._shared
+            block = size.take()
             base = block.address
-            for number, offset in self._shared[1]:
-                results[number] = (base + offset, block)
+            addresses, owners = [base + offset for offset in offsets], [block] * len(offsets)
         for number, own in self._own:
             block = own.take()
-            results[number] = (block.address, block)
-        return results
+            addresses.insert(number, block.address)
+            owners.insert(number, block)
+        return addresses, owners
 
 
 @final
