@@ -38,6 +38,8 @@ from jaxlite.core.config import (
 )
 from jaxlite.core.device import Device as Device
 from jaxlite.core.dtypes import float0 as float0
+from jaxlite.core.partition_spec import P as P
+from jaxlite.core.shardings import NamedSharding as NamedSharding
 from jaxlite.transforms.autodiff import (
     grad as grad,
     hessian as hessian,
@@ -91,14 +93,17 @@ from jaxlite.transforms.jaxprs import (
     make_jaxpr as make_jaxpr,
 )
 from jaxlite.transforms.jit import jit as jit
+from jaxlite.transforms.meshes import make_mesh as make_mesh
+from jaxlite.transforms.pmap import pmap as pmap
 from jaxlite.transforms.scopes import (
     ensure_compile_time_eval as ensure_compile_time_eval,
     named_call as named_call,
     named_scope as named_scope,
 )
+from jaxlite.transforms.shard_map import shard_map as shard_map, smap as smap
 
 from jaxlite import nn as nn, numpy as numpy, random as random, scipy as scipy, sharding as sharding  # isort: skip
-from jaxlite import ref as ref, stages as stages  # isort: skip
+from jaxlite import dlpack as dlpack, ref as ref, stages as stages  # isort: skip
 from jaxlite.ref import (  # isort: skip
     Ref as Ref,
     empty_ref as empty_ref,

@@ -8,12 +8,6 @@ from jaxlite.core.pytree import (
     SequenceKey as SequenceKey,
     all_leaves as all_leaves,
     keystr as keystr,
-    register_dataclass as register_dataclass,
-    register_pytree_node as register_pytree_node,
-    register_pytree_node_class as register_pytree_node_class,
-    register_pytree_with_keys as register_pytree_with_keys,
-    register_pytree_with_keys_class as register_pytree_with_keys_class,
-    register_static as register_static,
     tree_all as tree_all,
     tree_flatten as tree_flatten,
     tree_flatten_with_path as tree_flatten_with_path,
@@ -25,4 +19,12 @@ from jaxlite.core.pytree import (
     tree_structure as tree_structure,
     tree_transpose as tree_transpose,
     tree_unflatten as tree_unflatten,
+)
+from jaxlite.core.pytree_classes import (
+    register_dataclass as register_dataclass,
+    register_pytree_node as register_pytree_node,
+    register_pytree_node_class as register_pytree_node_class,
+    register_pytree_with_keys as register_pytree_with_keys,
+    register_pytree_with_keys_class as register_pytree_with_keys_class,
+    register_static as register_static,
 )

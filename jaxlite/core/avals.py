@@ -91,13 +91,17 @@ class ShapedArray:
         spec = tuple(spec) + (None,) * (len(self.shape) - len(spec))
         return ",".join(str(n) if axis is None else f"{n}@{axis}" for n, axis in zip(self.shape, spec, strict=True))
 
+    def _variation(self) -> str:
+        names = sorted(map(str, self.varying))
+        return "" if not names else f"{{V:{names[0]}}}" if len(names) == 1 else f"{{V:({','.join(names)})}}"
+
     def short(self) -> str:
         """As a jaxpr prints it: ``f32[3,4]``."""
-        return f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]"
+        return f"{dtypes.short_name(self.dtype)}[{self._dimensions()}]{self._variation()}"
 
     def __str__(self) -> str:
         name = self.dtype.name if self.dtype != dtypes.float0 else "float0"
-        return f"{name}[{self._dimensions()}]"
+        return f"{name}[{self._dimensions()}]{self._variation()}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

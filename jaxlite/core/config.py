@@ -17,7 +17,24 @@ from typing import Any, final
 from jaxlite.core.device import CPU
 from jaxlite.core.precision import DEFAULT_PRECISIONS
 
-_counting = threading.Lock()
+
+@final
+class Settings:
+    """``version``: a number that no other state of all the flags has had, or 0 while a ``with`` block overrides one,
+    when flags may differ among threads.  What was made under a version that is not 0 holds as long as it stands."""
+
+    __slots__ = ("latest", "open", "version")
+
+    def __init__(self) -> None:
+        self.open, self.latest, self.version = 0, 1, 1  # blocks that are open; the latest version
+
+    def changed(self) -> None:
+        """Notes that a flag was set."""
+        self.latest += 1
+        self.version = 0 if self.open else self.latest
+
+
+settings = Settings()
 
 
 @final
@@ -43,25 +60,33 @@ class Flag:
     def set(self, value: Any) -> None:
         """Sets the process-wide value."""
         self._global = self._parse(self.name, value)
+        settings.changed()
 
     @contextlib.contextmanager
     def __call__(self, value: Any = True) -> Iterator[None]:
         """Overrides the flag in this thread for the length of a ``with`` block."""
         value = self._parse(self.name, value)
         missing = object()
-        before = getattr(self._local, "value", missing)
-        self._local.value = value
-        with _counting:
-            self._overrides += 1
+        local, before, opened = self._local, getattr(self._local, "value", missing), False
+        # A block opens and closes without a call: neither a signal handler nor another thread comes in between.
         try:
+            local.value = value
+            self._overrides += 1
+            settings.open += 1
+            settings.latest += 1
+            settings.version = 0
+            opened = True
             yield
         finally:
-            with _counting:
+            if opened:
+                if before is missing:
+                    del local.value
+                else:
+                    local.value = before
                 self._overrides -= 1
-            if before is missing:
-                del self._local.value
-            else:
-                self._local.value = before
+                settings.open -= 1
+                settings.latest += 1
+                settings.version = 0 if settings.open else settings.latest
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -174,7 +199,8 @@ compilation_cache_max_size = _flag(
     "jax_compilation_cache_max_size", None, _bytes, "The most bytes that they take; None: 1 GiB; -1: no bound."
 )
 contract_fma = _flag("jaxlite_contract_fma", True, _boolean, "Contract a product used once into a fused multiply-add.")
-num_threads = _flag("jaxlite_num_threads", None, _count, "Threads of the pool, read when it starts.")
+num_threads = _flag("jaxlite_num_threads", None, _count, "Threads of the pool; None: one for each CPU there is to use.")
+progress = _flag("jaxlite_progress", "auto", _choice("auto", "off"), "Whether runs longer than a second get a bar.")
 
 
 # What a traced program depends on besides its arguments: part of the key under which it is kept.

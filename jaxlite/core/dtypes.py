@@ -116,6 +116,11 @@ def as_dtype(spec: Any) -> Any:
         raise TypeError(f"{spec!r} is not a dtype.  Write one such as jax.numpy.float32.") from None
 
 
+def is_name(name: str) -> bool:
+    """Whether arrays can hold a dtype of this name."""
+    return name in _SHORT
+
+
 def is_array_dtype(dtype: Any) -> bool:
     """Whether arrays can hold ``dtype``: not long doubles, strings, objects, dates, records, swapped bytes."""
     return dtype in _NATIVE or isinstance(dtype, KeyDtype) or dtype.name == "bfloat16" or dtype == float0

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context_kept
 from jaxlite.core.effects import NO_EFFECTS, Effects
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import Primitive
@@ -219,6 +220,7 @@ def _use(atom: Atom, bound: set[Var], eqn: JaxprEqn | None) -> None:
         raise TypeError(f"A variable of type {atom.aval.short()}, {where}, is not defined before its use.")
 
 
+@context_kept
 def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
     """Runs the equations one by one in the current trace; values are dropped after their last use."""
     from jaxlite.core.source import working_on

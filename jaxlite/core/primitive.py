@@ -18,6 +18,7 @@ from jaxlite.core import runtime
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.context import context
 from jaxlite.core.effects import NO_EFFECTS, Effects
+from jaxlite.core.varying import mark_alike
 
 registry: dict[str, Primitive] = {}
 
@@ -54,7 +55,8 @@ class Primitive(ABC):
     gives a list; ``accepts`` lists the kinds of dtype it takes ("b" bool, "i" signed, "u" unsigned, "f" float, "K"
     keys); ``exact`` says that ``evaluate`` gives the very bits that compiled code gives; ``identities`` names the rules
     of ``compiler.simplify`` that hold for it; ``piecewise_linear`` says that a step from any point within some
-    distance moves the results by what ``jvp`` gives for it, and by no more.
+    distance moves the results by what ``jvp`` gives for it, and by no more; ``types_variation`` says that
+    ``abstract_eval`` gives the mesh axes along which results vary: those of others vary as their operands do.
     """
 
     name: ClassVar[str]
@@ -64,6 +66,7 @@ class Primitive(ABC):
     exact: ClassVar[bool] = False
     identities: ClassVar[Sequence[str]] = ()
     piecewise_linear: ClassVar[bool] = False
+    types_variation: ClassVar[bool] = False
     samples: ClassVar[Sequence[Sample]] = ()
 
     def __init__(self) -> None:
@@ -143,6 +146,8 @@ class Primitive(ABC):
         if trace is None:
             results = runtime.evaluate(self, operands, params)
         else:
+            if context.manual:
+                operands = tuple(mark_alike(registry["pvary"], self, operands))
             results = trace.process(self, operands, params)
         return list(results) if self.multiple_results else results[0]
 

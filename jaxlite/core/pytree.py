@@ -65,7 +65,7 @@ KeyPath = tuple[Any, ...]
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Node:
+class Node:
     """How one container type is taken apart (``flatten``, ``keys``) and put together (``unflatten``)."""
 
     flatten: Flatten
@@ -101,31 +101,34 @@ def _dict_keys(tree: Any, data: Any, count: int) -> Sequence[Any]:
     return [DictKey(k) for k in data]
 
 
-def _flat_index_keys(tree: Any, data: Any, count: int) -> Sequence[Any]:
+def flat_index_keys(tree: Any, data: Any, count: int) -> Sequence[Any]:
     return [FlattenedIndexKey(i) for i in range(count)]
 
 
-_REGISTRY: dict[type, _Node] = {
-    tuple: _Node(lambda t: (t, None), lambda d, c: tuple(c), _sequence_keys),
-    list: _Node(lambda t: (t, None), lambda d, c: list(c), _sequence_keys),
-    dict: _Node(_flatten_dict, lambda d, c: dict(zip(d, c, strict=True)), _dict_keys),
-    OrderedDict: _Node(
+_REGISTRY: dict[type, Node] = {
+    tuple: Node(lambda t: (t, None), lambda d, c: tuple(c), _sequence_keys),
+    list: Node(lambda t: (t, None), lambda d, c: list(c), _sequence_keys),
+    dict: Node(_flatten_dict, lambda d, c: dict(zip(d, c, strict=True)), _dict_keys),
+    OrderedDict: Node(
         lambda t: (list(t.values()), tuple(t)), lambda d, c: OrderedDict(zip(d, c, strict=True)), _dict_keys
     ),
-    defaultdict: _Node(
+    defaultdict: Node(
         _flatten_defaultdict,
         lambda d, c: defaultdict(d[0], zip(d[1], c, strict=True)),
         lambda t, d, n: [DictKey(k) for k in d[1]],
     ),
-    type(None): _Node(lambda t: ((), None), lambda d, c: None, _sequence_keys),
+    type(None): Node(lambda t: ((), None), lambda d, c: None, _sequence_keys),
 }
 
-_NAMEDTUPLE = _Node(
-    lambda t: (t, type(t)), lambda d, c: d(*c), lambda t, d, n: [GetAttrKey(name) for name in d._fields]
-)
+_NAMEDTUPLE = Node(lambda t: (t, type(t)), lambda d, c: d(*c), lambda t, d, n: [GetAttrKey(name) for name in d._fields])
 
 
-def _node_of(tree: Any) -> _Node | None:
+def node_kind(kind: type) -> Node | None:
+    """How a class that is registered, or built in, is taken apart and put together; None for any other."""
+    return _REGISTRY.get(kind)
+
+
+def _node_of(tree: Any) -> Node | None:
     node = _REGISTRY.get(type(tree))
     if node is None and isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return _NAMEDTUPLE
@@ -418,104 +421,16 @@ def _simple_key(key: Any) -> str:
     return str(key)
 
 
-def add_leaf_type(kind: type) -> None:
-    """Says that instances of ``kind`` are leaves, so that nothing else needs to be looked up."""
-    _LEAF_TYPES.add(kind)
-
-
-def _register(nodetype: type, node: _Node) -> None:
+def register(nodetype: type, node: Node) -> None:
+    """Makes a class a node; ``ValueError`` where it is one already."""
     if nodetype in _REGISTRY:
         raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}.")
     _REGISTRY[nodetype] = node
 
 
-def register_pytree_node(
-    nodetype: type,
-    flatten_func: Flatten,
-    unflatten_func: Unflatten,
-    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-) -> None:
-    """Makes ``nodetype`` a node: ``flatten_func(x)`` gives (children, data), ``unflatten_func(data, children)`` x
-    again."""
-    keys = _flat_index_keys
-    if flatten_with_keys_func is not None:
-
-        def keys(tree: Any, data: Any, count: int) -> Sequence[Any]:
-            return [k for k, _ in flatten_with_keys_func(tree)[0]]
-
-    _register(nodetype, _Node(flatten_func, unflatten_func, keys))
-
-
-def register_pytree_with_keys(
-    nodetype: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_func: Unflatten,
-    flatten_func: Flatten | None = None,
-) -> None:
-    """Like :func:`register_pytree_node`, the children given as (key, child) pairs."""
-
-    def flatten(tree: Any) -> tuple[Iterable[Any], Any]:
-        pairs, data = flatten_with_keys(tree)
-        return [c for _, c in pairs], data
-
-    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
-
-
-def register_pytree_node_class(cls: type) -> type:
-    """Class decorator: ``cls.tree_flatten()`` and ``cls.tree_unflatten(data, children)`` make it a node."""
-    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
-    return cls
-
-
-def register_pytree_with_keys_class(cls: type) -> type:
-    """Class decorator: like :func:`register_pytree_node_class`, with ``tree_flatten_with_keys``."""
-    plain = getattr(cls, "tree_flatten", None)
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, plain)  # type: ignore[attr-defined]
-    return cls
-
-
-def register_dataclass(
-    nodetype: type,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> type:
-    """Makes a dataclass a node: ``data_fields`` are children, ``meta_fields`` part of the structure.
-
-    Without the two lists, fields marked ``metadata=dict(static=True)`` are meta fields.
-    """
-    if (data_fields is None) != (meta_fields is None):
-        raise TypeError("register_dataclass takes both data_fields and meta_fields, or neither.")
-    if data_fields is None or meta_fields is None:
-        if not dataclasses.is_dataclass(nodetype):
-            raise TypeError(f"{nodetype.__name__} is no dataclass: give data_fields and meta_fields.")
-        init = [f for f in dataclasses.fields(nodetype) if f.init]
-        data_fields = [f.name for f in init if not f.metadata.get("static", False)]
-        meta_fields = [f.name for f in init if f.metadata.get("static", False)]
-    if dataclasses.is_dataclass(nodetype):
-        named = {*data_fields, *meta_fields, *drop_fields}
-        fields = {f.name for f in dataclasses.fields(nodetype) if f.init}
-        if named != fields:
-            raise ValueError(
-                f"data_fields and meta_fields must name every field of {nodetype.__name__}: missing "
-                f"{sorted(fields - named)}, unknown {sorted(named - fields)}."
-            )
-    data, meta = tuple(data_fields), tuple(meta_fields)
-
-    def flatten(tree: Any) -> tuple[list[Any], Any]:
-        return [getattr(tree, f) for f in data], tuple(getattr(tree, f) for f in meta)
-
-    def unflatten(aux: Any, children: Sequence[Any]) -> Any:
-        return nodetype(**dict(zip(meta, aux, strict=True)), **dict(zip(data, children, strict=True)))
-
-    _register(nodetype, _Node(flatten, unflatten, lambda t, d, n: [GetAttrKey(f) for f in data]))
-    return nodetype
-
-
-def register_static(cls: type) -> type:
-    """Class decorator: instances are nodes without leaves, compared with ``==``."""
-    register_pytree_node(cls, lambda x: ((), x), lambda data, children: data)
-    return cls
+def add_leaf_type(kind: type) -> None:
+    """Says that instances of ``kind`` are leaves, so that nothing else needs to be looked up."""
+    _LEAF_TYPES.add(kind)
 
 
 def broadcast_prefix(prefix: Any, tree: Any, what: str, is_leaf: IsLeaf = None) -> list[Any]:

@@ -7,15 +7,15 @@ and passes the value in and the last value out (:func:`with_refs`, :func:`bound`
 
 from __future__ import annotations
 
-import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray
-from jaxlite.core.context import context
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.trace import Trace, Tracer
 
 
@@ -110,6 +110,10 @@ class Ref(Typed):
 
     def write(self, value: Any) -> None:
         """Replaces the whole value, by one of the same type."""
+        write_all([self], [value])
+
+    def ready_for(self, value: Any) -> tuple[Cell, Any]:
+        """The cell to put it into, and what; an exception where ``value`` cannot be written."""
         self.read()
         trace = self.cell.trace
         if isinstance(value, Tracer) and value._trace is not trace and _runs_in(value._trace, trace):
@@ -123,7 +127,7 @@ class Ref(Typed):
                 f"A {ref_type(self.type)} from outside a function that is batched by vmap is written in it, by every "
                 "example at once.  Pass the ref as a mapped argument, so that each has its part, or make it inside."
             )
-        self.cell.value = unshared(value)
+        return self.cell, unshared(value)
 
     def end(self) -> Any:
         """The last value; the ref cannot be used any more."""
@@ -219,36 +223,40 @@ def noted(error: CapturedRef) -> CapturedRef:
     return error
 
 
-@contextlib.contextmanager
-def _cells(refs: Sequence[Ref], cells: Sequence[Cell]) -> Iterator[None]:
-    before = context.refs
-    context.refs = {**before, **{id(r): c for r, c in zip(refs, cells, strict=True)}}
-    try:
-        yield
-    finally:
-        context.refs = before
+class _Cells:
+    """A block in which refs have these cells."""
+
+    def __init__(self, refs: Sequence[Ref], cells: Sequence[Cell]) -> None:
+        self.refs = refs
+        self._cells = {id(r): c for r, c in zip(refs, cells, strict=True)}
+
+    def __enter__(self) -> Callable[[], list[Any]]:
+        self._before = context.refs
+        context.refs = {**self._before, **self._cells}
+        return lambda: read_all(self.refs)
+
+    def __exit__(self, *exception: object) -> None:
+        context.refs = self._before
 
 
-@contextlib.contextmanager
-def bound(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[Callable[[], list[Any]]]:
-    """Lets refs from outside hold ``values`` in the trace at work; gives a function for what they hold then."""
-    with _cells(refs, [Cell(v) for v in values]):
-        yield lambda: read_all(refs)
+def bound(refs: Sequence[Ref], values: Sequence[Any]) -> _Cells:
+    """A block in which refs from outside hold ``values`` in the trace at work; gives a function for what they hold
+    then."""
+    return _Cells(refs, [Cell(v) for v in values])
 
 
-@contextlib.contextmanager
-def away(refs: Sequence[Ref]) -> Iterator[None]:
+def away(refs: Sequence[Ref]) -> _Cells:
     """While the values of ``refs`` are on their way through a program, the refs cannot be used from within it."""
     cells = [Cell(r.read()) for r in refs]
     for cell in cells:
         cell.home = _AWAY
-    with _cells(refs, cells):
-        yield
+    return _Cells(refs, cells)
 
 
 _AWAY: Any = object()
 
 
+@context_kept
 def with_refs(call: Callable[[list[Ref]], Any], known: list[Ref] | None = None) -> Any:
     """``call(refs)``, again for each ref of the trace at work that it turns out to use; ``known`` are those that it is
     known to use, and grows."""
@@ -283,6 +291,9 @@ def read_all(refs: Sequence[Ref]) -> list[Any]:
 
 
 def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
-    """Gives the refs new values."""
-    for ref, value in zip(refs, values, strict=True):
-        ref.write(value)
+    """Gives the refs new values: all of them, or none if an exception or a signal handler comes in between."""
+    ready = [ref.ready_for(value) for ref, value in zip(refs, values, strict=True)]
+    deque(map(_set_value, [cell for cell, _ in ready], [value for _, value in ready]), maxlen=0)  # no bytecode inside
+
+
+_set_value = Cell.__dict__["value"].__set__  # of the slot

@@ -5,18 +5,39 @@ A backend is installed with a loader, called at the first use, so that importing
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 if TYPE_CHECKING:
     from jaxlite.core.jaxpr import ClosedJaxpr
     from jaxlite.core.primitive import Primitive
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class MemoryInUse:
+    """Bytes of a runtime: given out to arrays, workspaces and constants; kept warm for the next, of at most
+    ``warm_bound`` and a little more."""
+
+    given_out: int
+    warm: int
+    warm_bound: int
+
+
 class Executable(Protocol):
-    """A compiled program: flat arrays in, flat arrays out, and the report of how it was compiled."""
+    """A compiled program: flat arrays in, flat arrays out, and the report of how it was compiled.
+
+    ``seconds`` says what making it took, by stage; ``run`` is the call without its results made arrays,
+    ``donating`` one that may write results where these operands lie.
+    """
 
     report: Any
+    seconds: dict[str, float]
+
+    def run(self, operands: Sequence[Any]) -> Any: ...
+
+    def donating(self, donated: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]: ...
 
     def __call__(self, operands: Sequence[Any]) -> list[Any]: ...
 
@@ -34,6 +55,14 @@ class Runtime(Protocol):
 
     def clear(self) -> None:
         """Forgets compiled programs."""
+        ...
+
+    def memory_in_use(self) -> MemoryInUse:
+        """How much memory is given out, and how much is kept warm."""
+        ...
+
+    def release_memory(self) -> int:
+        """Returns what is kept warm to the system; how many bytes."""
         ...
 
 

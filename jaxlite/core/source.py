@@ -5,12 +5,10 @@ In: the running Python stack.  Out: a :class:`SourceInfo`, small enough for ever
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import linecache
 import os
 import sys
-from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import final
 
@@ -80,24 +78,35 @@ def current() -> SourceInfo:
     return SourceInfo(code.co_filename, frame.f_lineno, code.co_name, context.transformation, context.name_stack)
 
 
-@contextlib.contextmanager
-def working_on(source: SourceInfo, transformation: str | None = None) -> Iterator[None]:
-    """Equations made inside the block stem from ``source``, by ``transformation``."""
-    before = context.source, context.transformation
-    context.source = source
-    context.transformation = () if transformation is None else (transformation,)
-    try:
-        yield
-    finally:
-        context.source, context.transformation = before
+class working_on:
+    """A block in which equations stem from ``source``, by ``transformation``."""
+
+    __slots__ = ("_before", "_source", "_transformation")
+
+    def __init__(self, source: SourceInfo, transformation: str | None = None) -> None:
+        self._source = source
+        self._transformation = () if transformation is None else (transformation,)
+
+    def __enter__(self) -> None:
+        self._before = context.source, context.transformation
+        context.source, context.transformation = self._source, self._transformation
+
+    def __exit__(self, *exception: object) -> None:
+        context.source, context.transformation = self._before
 
 
-@contextlib.contextmanager
-def made_by(transformation: str) -> Iterator[None]:
-    """Equations made inside the block come from the user's line by ``transformation``."""
-    before = context.transformation
-    context.transformation = (*before, transformation) if transformation not in before else before
-    try:
-        yield
-    finally:
-        context.transformation = before
+class made_by:
+    """A block in which equations come from the user's line by ``transformation``."""
+
+    __slots__ = ("_before", "_transformation")
+
+    def __init__(self, transformation: str) -> None:
+        self._transformation = transformation
+
+    def __enter__(self) -> None:
+        before = self._before = context.transformation
+        if self._transformation not in before:
+            context.transformation = (*before, self._transformation)
+
+    def __exit__(self, *exception: object) -> None:
+        context.transformation = self._before

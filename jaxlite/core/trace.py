@@ -7,9 +7,8 @@ primitive applied meanwhile goes to ``Trace.process``.
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxlite.core import errors, source
@@ -31,15 +30,20 @@ class Trace(ABC):
         """The results of a primitive under this transformation."""
 
 
-@contextlib.contextmanager
-def current_trace(trace: Trace | None) -> Iterator[None]:
-    """Makes ``trace`` the one that primitives go to."""
-    before = context.trace
-    context.trace = trace
-    try:
-        yield
-    finally:
-        context.trace = before
+class current_trace:
+    """A block in which ``trace`` is the one that primitives go to."""
+
+    __slots__ = ("_before", "_trace")
+
+    def __init__(self, trace: Trace | None) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._before = context.trace
+        context.trace = self._trace
+
+    def __exit__(self, *exception: object) -> None:
+        context.trace = self._before
 
 
 def process(

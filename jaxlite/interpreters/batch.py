@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.context import context
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import AxisData, Primitive, get
 from jaxlite.core.trace import Trace, Tracer, current_trace, process
@@ -59,6 +59,7 @@ class BatchTrace(Trace):
         return [self.join(v, d) for v, d in zip(results, out_dims, strict=True)]
 
 
+@context_kept
 def batch(
     function: Callable[..., Sequence[Any]],
     values: Sequence[Any],

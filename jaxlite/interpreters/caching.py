@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from jaxlite.core import locks
 from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def remembered(derive: Callable[..., T]) -> Callable[..., T]:
     """``derive(jaxpr, *key)``, computed once per jaxpr, key (hashable) and named axes in scope."""
     store: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, T]] = weakref.WeakKeyDictionary()
-    lock = threading.Lock()
+    lock = locks.lock()
 
     @functools.wraps(derive)
     def lookup(closed: ClosedJaxpr, *key: Any) -> T:

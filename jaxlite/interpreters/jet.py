@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import aval_of
-from jaxlite.core.context import context
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.source import made_by
@@ -80,6 +80,7 @@ def moves(terms: Sequence[Any]) -> bool:
     return any(type(t) is not Zero for t in terms)
 
 
+@context_kept
 def jet(
     function: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
@@ -121,6 +122,7 @@ def integrated(
     return along(rule, primals, series)
 
 
+@context_kept
 def along(
     rule: Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]],
     primals: Sequence[Any],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import aval_of
-from jaxlite.core.context import context
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.source import made_by
@@ -65,6 +65,7 @@ class JVPTrace(Trace):
         return [self.join(p, t) for p, t in zip(results, moved, strict=True)]
 
 
+@context_kept
 def jvp(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], parent: Trace | None
 ) -> tuple[list[Any], list[Any]]:

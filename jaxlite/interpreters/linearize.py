@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.context import context
+from jaxlite.core.context import context_kept
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import Primitive, get
 from jaxlite.core.source import made_by
@@ -99,6 +99,7 @@ def _recorded(value: Any, trace: StageTrace) -> StageTracer:
     return result
 
 
+@context_kept
 def linearize(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool], parent: Trace | None
 ) -> tuple[list[Any], ClosedJaxpr, list[bool]]:
@@ -133,6 +134,7 @@ class LinearizedJaxpr:
         return self.tangent.in_avals[: self.residuals]
 
 
+@context_kept
 def linearize_jaxpr(
     closed: ClosedJaxpr, nonzero: Sequence[bool], force: Sequence[bool] | bool = False
 ) -> LinearizedJaxpr:
@@ -145,7 +147,6 @@ def linearize_jaxpr(
         trace.join(p, tangents.argument(p.aval.to_tangent_aval())) if nz else p
         for p, nz in zip(primals, nonzero, strict=True)
     ]
-    before = context.trace
     with current_trace(trace):
         results = evaluate(closed.jaxpr, closed.consts, arguments)
     pairs = [trace.split(r) for r in results]
@@ -157,5 +158,4 @@ def linearize_jaxpr(
     tangent, residuals = closed_over_nothing(dce(tangents.finish(moved)))
     with current_trace(primal_trace):
         primal = primal_trace.finish([p for p, _ in pairs] + list(residuals))
-    context.trace = before
     return LinearizedJaxpr(primal, tangent, len(residuals), out_nonzero)

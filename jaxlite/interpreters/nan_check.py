@@ -13,15 +13,24 @@ import numpy as np
 
 from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array, numpy_of
+from jaxlite.core.context import context_kept
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.source import SourceInfo, current
 from jaxlite.core.trace import current_trace
 
+_off = -1  # the latest version of the settings under which both flags were found off
+
 
 def checking() -> bool:
     """Whether either flag is on."""
-    return bool(config.debug_nans.value or config.debug_infs.value)
+    global _off
+    if config.settings.version == _off:
+        return False
+    on = bool(config.debug_nans.value or config.debug_infs.value)
+    if not on:
+        _off = config.settings.version or -1
+    return on
 
 
 def is_bad(value: Any) -> str:
@@ -66,6 +75,7 @@ def _range(operand: Any) -> str:
     )
 
 
+@context_kept
 def find_origin(closed: ClosedJaxpr, operands: Sequence[Any], results: Sequence[Any]) -> None:
     """Where a compiled program gave a bad result: runs it equation by equation, which raises at the first bad one."""
     kinds = [k for k in map(is_bad, results) if k]

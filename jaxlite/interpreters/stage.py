@@ -16,6 +16,7 @@ import numpy as np
 from jaxlite.core import config, dtypes, source
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.errors import UnexpectedTracerError
 from jaxlite.core.jaxpr import (
     NO_DEBUG_INFO,
@@ -29,6 +30,7 @@ from jaxlite.core.jaxpr import (
 )
 from jaxlite.core.primitive import Primitive
 from jaxlite.core.trace import Trace, Tracer, current_trace, escaped_message
+from jaxlite.core.varying import results_of
 
 
 @final
@@ -96,7 +98,9 @@ class StageTrace(Trace):
             raise UnexpectedTracerError("An operation was staged into a jaxpr that is already finished.")
         operands, params = primitive.to_staged(operands, params)
         atoms = tuple([self.atom(o) for o in operands])
-        avals = primitive.abstract_eval(*[a.aval for a in atoms], **params)
+        avals: Sequence[ShapedArray] = primitive.abstract_eval(*[a.aval for a in atoms], **params)
+        if context.manual:
+            avals = results_of(primitive, [a.aval for a in atoms], avals)
         outvars = tuple([Var(a) for a in avals])
         where = source.current()
         eqn = JaxprEqn(primitive, atoms, outvars, params, primitive.effects(**params), where)
@@ -144,6 +148,7 @@ def _scalar(value: Any, aval: ShapedArray) -> Any:
     return scalar
 
 
+@context_kept
 def stage(
     function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], debug_info: DebugInfo = NO_DEBUG_INFO
 ) -> ClosedJaxpr:

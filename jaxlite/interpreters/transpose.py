@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jaxlite.core.context import context_kept
 from jaxlite.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.core.source import working_on
 from jaxlite.interpreters.zeros import LinearOperand, Zero, add
 
 
+@context_kept
 def backward_pass(
     jaxpr: Jaxpr, consts: Sequence[Any], arguments: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:

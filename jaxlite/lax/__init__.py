@@ -5,18 +5,22 @@ from jaxlite.lax import linalg as linalg
 from jaxlite.lax.contraction import dot as dot, dot_general as dot_general
 from jaxlite.lax.control.associative import associative_scan as associative_scan
 from jaxlite.lax.control.barrier import optimization_barrier as optimization_barrier
-from jaxlite.lax.control.collectives import (
+from jaxlite.lax.control.collective_functions import (
     all_gather as all_gather,
     all_to_all as all_to_all,
     axis_index as axis_index,
-    axis_size as axis_size,
+    pcast as pcast,
     pmax as pmax,
     pmean as pmean,
     pmin as pmin,
     ppermute as ppermute,
     pshuffle as pshuffle,
     psum as psum,
+    psum_scatter as psum_scatter,
+    pswapaxes as pswapaxes,
+    pvary as pvary,
 )
+from jaxlite.lax.control.collectives import axis_size as axis_size
 from jaxlite.lax.control.cond import cond as cond, switch as switch
 from jaxlite.lax.control.mapping import map as map
 from jaxlite.lax.control.scan import scan as scan

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxlite.core.avals import aval_of, is_valid
-from jaxlite.core.context import context
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.errors import refuse
 from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import broadcast_prefix, tree_flatten, tree_leaves
@@ -92,6 +92,7 @@ def _refuse_twice(leaves: list[Any], refs: dict[int, Ref], names: tuple[str, ...
             )
 
 
+@context_kept
 def _batch_with_refs(
     flat: Callable[..., list[Any]], leaves: list[Any], dims: list[int | None], axis: AxisData, refs: dict[int, Ref],
     names: tuple[str, ...],

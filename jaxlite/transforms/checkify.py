@@ -15,10 +15,11 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context_kept
 from jaxlite.core.errors import JaxRuntimeError
 from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from jaxlite.core.primitive import Primitive, registry
-from jaxlite.core.pytree import register_pytree_node_class
+from jaxlite.core.pytree_classes import register_pytree_node_class
 from jaxlite.core.source import working_on
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
@@ -201,6 +202,7 @@ def check_error(error: Error) -> None:
     error.throw()
 
 
+@context_kept
 def _run(closed: ClosedJaxpr, args: Sequence[Any], found: _Found, errors: frozenset[str]) -> list[Any]:
     """The results of ``closed``; what goes wrong is added to ``found``."""
     env: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))

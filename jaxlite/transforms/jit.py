@@ -9,14 +9,15 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from jaxlite.core import config, key_reuse, runtime
+from jaxlite.core import config, key_reuse, locks, runtime
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import aval_of
+from jaxlite.core.bounded import Bounded
 from jaxlite.core.context import context
 from jaxlite.core.device import CPU, check_placement
 from jaxlite.core.errors import refuse
@@ -30,79 +31,33 @@ from jaxlite.lax.control.call import jit_p
 from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_operands
+from jaxlite.transforms.donation import Donation, used_up, warn_of
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct, abstract
+from jaxlite.transforms.jit_arguments import Options, name_of
 from jaxlite.transforms.jit_refs import Split, call_with_refs
+from jaxlite.transforms.recent_call import CALLS_BEFORE, MISS, RecentCall
 
 logger = logging.getLogger("jaxlite")
 
 
-@final
-class Options:
-    """What ``jit`` was told: static and donated arguments, by position and by name."""
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        static_argnums: Any,
-        static_argnames: Any,
-        donate_argnums: Any,
-        donate_argnames: Any,
-    ) -> None:
-        parameters = _parameters(fun)
-        self.static_argnums, self.static_argnames = _positions(static_argnums, static_argnames, parameters, "static")
-        self.donate_argnums, self.donate_argnames = _positions(donate_argnums, donate_argnames, parameters, "donate")
-        both = sorted(set(self.static_argnums) & set(self.donate_argnums))
-        if both:
-            raise ValueError(
-                f"Arguments {both} are both static and donated: a static argument is no array, so it cannot be donated."
-            )
-
-
-def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _positions(
-    numbers: Any, names: Any, parameters: list[inspect.Parameter], what: str
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names that go together: one given alone brings the other along, as in JAX."""
-    given = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
-    named = () if names is None else (names,) if isinstance(names, str) else tuple(names)
-    if not all(isinstance(n, int) for n in given):
-        raise TypeError(f"jit: {what}_argnums must be an int or a sequence of ints, got {numbers!r}.")
-    by_name = {p.name: i for i, p in enumerate(parameters)}
-    takes_more = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
-    unknown = [n for n in named if n not in by_name]
-    if unknown and parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        raise ValueError(f"jit got invalid argnames {unknown} in {what}_argnames: the function takes {list(by_name)}.")
-    if parameters and not takes_more and any(not -len(parameters) <= n < len(parameters) for n in given):
-        raise ValueError(
-            f"jit: {what}_argnums {given} are out of range for a function of {len(parameters)} parameters."
-        )
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    if names is None:
-        named = tuple(
-            parameters[n].name for n in given if -len(parameters) <= n < len(parameters) and parameters[n].kind in kinds
-        )
-    if numbers is None:
-        given = tuple(by_name[n] for n in named if n in by_name and parameters[by_name[n]].kind is kinds[0])
-    return given, named
+MOST_SIGNATURES = 1024  # programs of a function that are kept: the latest
+MOST_PREPARED = 64  # of them, those with a short way
 
 
 @final
 class Traced:
     """One signature's program: its jaxpr, what it closes over, the structure of its result, and its machine code."""
 
-    def __init__(self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef) -> None:
+    def __init__(self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef, seconds: float) -> None:
         self.name, self.closed, self.out_tree = name, closed, out_tree
+        self.seconds = seconds  # that tracing took
         self.opened, self.consts = closed_over_nothing(closed)
         uses = key_reuse.used_by(closed.jaxpr) if config.debug_key_reuse.value else {}
         self.used_up = [i for i, v in enumerate(closed.jaxpr.invars) if v in uses]
+        self.calls = 0
         self._executable: runtime.Executable | None = None
-        self._lock = threading.Lock()
+        self._donations: dict[tuple[bool, ...], Donation] = {}
+        self._lock = locks.lock()
 
     def executable(self) -> runtime.Executable:
         """Machine code, compiled at the first use."""
@@ -116,8 +71,22 @@ class Traced:
                     if config.log_compiles.value:
                         types = [a.short() for a in self.closed.in_avals]
                         logger.warning("Compiling %s with types %s", self.name, types)
-                    self._executable = runtime.current().compile(self.opened, self.name)
+                    executable = runtime.current().compile(self.opened, self.name)
+                    executable.seconds["trace"] = self.seconds
+                    self._executable = executable
         return self._executable
+
+    def donating(self, donated: tuple[bool, ...]) -> Donation:
+        """The same, called with donated leaves; where some are of no use, the first call warns."""
+        donation = self._donations.get(donated)
+        if donation is None:
+            used, unused = used_up(self.closed, donated)
+            before = len(self.consts)
+            donation = Donation(self.executable(), [before + number for number in used])
+            self._donations[donated] = donation
+            if unused:
+                warn_of(unused, self.name)
+        return donation
 
 
 @final
@@ -128,11 +97,11 @@ class JitFunction:
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.options = fun, options
         self._cache = _cache_for(fun, options)
-        self._captured: dict[Any, list[Ref]] = {}  # refs that the function closes over, by signature
-        self._on_values: dict[Any, dict[Any, JitFunction]] = {}  # programs of refs' values, by signature
-        self._plain = not (
-            options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames
-        )
+        # refs that the function closes over, and programs of refs' values, by signature
+        self._captured: Bounded[Any, list[Ref]] = Bounded(MOST_SIGNATURES)
+        self._on_values: Bounded[Any, dict[Any, JitFunction]] = Bounded(MOST_SIGNATURES)
+        self._recent: RecentCall | None = None
+        self._prepared: Bounded[Traced, RecentCall] = Bounded(MOST_PREPARED)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -149,14 +118,17 @@ class JitFunction:
             raise
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        recent = self._recent
+        if recent is not None and recent.version == config.settings.version and context.trace is None:
+            result = recent.call(args, kwargs)
+            if result is not MISS:
+                return result
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
-        if self._plain:
-            leaves, tree = tree_flatten((args, kwargs))
-            static: tuple[Any, ...] = ()
-        else:
-            args, kwargs, static = self._without_static(args, kwargs)
-            leaves, tree = tree_flatten((args, kwargs))
+        static: tuple[Any, ...] = ()
+        if self.options.divides:
+            args, kwargs, static = self.options.without_static(args, kwargs)
+        leaves, tree = tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is Array else aval_of(x) for x in leaves])
         except TypeError:
@@ -184,110 +156,82 @@ class JitFunction:
         if context.trace is not None or any(isinstance(x, Tracer) for x in leaves):
             outs = jit_p.bind(*program.consts, *map(operand_of, leaves), jaxpr=program.opened, name=program.name)
             return program.out_tree.unflatten(outs)
-        donated = (False,) * len(leaves) if self._plain else self._donated(args, kwargs)
         operands = [x if type(x) is Array else to_array(operand_of(x)) for x in leaves]
-        outs = program.executable()([*program.consts, *operands])
-        if any(donated):
-            for operand, given in zip(operands, donated, strict=True):
-                if given:
-                    operand.delete()
+        donated = self.options.donated(args, kwargs) if self.options.donates else ()
+        run = program.donating(donated) if donated else program.executable()
+        outs = run([*program.consts, *operands])
+        if not self.options.divides:
+            self._remember(program, tree, avals, run)
         return program.out_tree.unflatten(outs)
+
+    def _remember(
+        self, program: Traced, tree: PyTreeDef, avals: Sequence[Any], run: runtime.Executable | Donation
+    ) -> None:
+        """Prepares the short way for programs that come again, unless settings differ among threads."""
+        program.calls += 1
+        if program.calls < CALLS_BEFORE or program.used_up or not config.settings.version:
+            return
+        recent = self._prepared.get(program)
+        if recent is None:
+            recent = RecentCall(tree, program.out_tree, run, program.consts)
+            self._prepared[program] = recent
+        recent.renew(avals, config.settings.version)
+        self._recent = recent
 
     def _call_with_refs(self, captured: list[Ref], split: Split, signature: Any) -> Any:
         programs = self._on_values.setdefault(signature, {})
-        result = call_with_refs(self.fun, captured, split, self._together, programs, jit)
-        if not self._plain:
+        result = call_with_refs(self.fun, captured, split, self.options.together, programs, jit)
+        if self.options.donates:
             args, kwargs, _ = split
-            for leaf, given in zip(tree_flatten((args, kwargs))[0], self._donated(args, kwargs), strict=True):
+            for leaf, given in zip(tree_flatten((args, kwargs))[0], self.options.donated(args, kwargs), strict=True):
                 if given and type(leaf) is Array:
                     leaf.delete()
         return result
 
-    def _without_static(
-        self, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
-        """Dynamic positional and keyword arguments, and the static ones as a hashable key."""
-        numbers = (
-            {n % len(args) if -len(args) <= n < len(args) else n for n in self.options.static_argnums}
-            if args
-            else set()
-        )
-        names = set(self.options.static_argnames)
-        by_position = tuple((n, a) for n, a in enumerate(args) if n in numbers)
-        by_name = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
-        for where, value in (*by_position, *by_name):
-            try:
-                hash(value)
-            except TypeError as error:
-                label = self._label(where)
-                raise ValueError(
-                    f"Non-hashable static arguments are not supported: the static argument {label} "
-                    f"of {_name(self.fun)} is {value!r} of type "
-                    f"{type(value).__name__} ({error}).  Pass a hashable value (a tuple in place "
-                    "of a list), or do not mark it static."
-                ) from None
-        static = tuple((k, type(v), v) for k, v in (*by_position, *by_name))
-        dynamic = tuple(a for n, a in enumerate(args) if n not in numbers)
-        return dynamic, {k: v for k, v in kwargs.items() if k not in names}, static
-
-    def _label(self, where: Any) -> str:
-        parameters = _parameters(self.fun)
-        if isinstance(where, int):
-            return parameters[where].name if where < len(parameters) else f"number {where}"
-        return str(where)
-
-    def _together(
-        self, args: Sequence[Any], kwargs: dict[str, Any], static: tuple[Any, ...]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments with the static ones back in their places."""
-        fixed = {k: v for k, _, v in static if isinstance(k, int)}
-        named = {k: v for k, _, v in static if not isinstance(k, int)}
-        given = iter(args)
-        full = [fixed[n] if n in fixed else next(given) for n in range(len(args) + len(fixed))]
-        return full, {**kwargs, **named}
-
     def _trace(self, args: Any, kwargs: Any, static: Any, tree: PyTreeDef, avals: Any) -> Traced:
-        full_args, full_kwargs = self._together(args, kwargs, static)
+        full_args, full_kwargs = self.options.together(args, kwargs, static)
         info = debug_info_of(self.fun, full_args, full_kwargs)
         if static:
-            dynamic_names = [n for n in info.argument_names if not self._is_static_name(n, static)]
+            dynamic_names = [n for n in info.argument_names if not self.options.is_static_name(n, static)]
             info = type(info)(info.function, info.file, info.line, tuple(dynamic_names))
 
         def positional(dynamic: Any, keywords: Any) -> Any:
-            a, k = self._together(dynamic, keywords, static)
+            a, k = self.options.together(dynamic, keywords, static)
             return self.fun(*a, **k)
 
         if config.explain_cache_misses.value and self._cache:
             logger.warning("%s", explain_miss(self, info, avals, list(self._cache)))
+        start = time.perf_counter()
         closed, out_tree = traced(positional, tree, avals, info)
-        return Traced(_name(self.fun), closed, out_tree)
+        return Traced(name_of(self.fun), closed, out_tree, time.perf_counter() - start)
 
-    def _is_static_name(self, leaf: str, static: tuple[Any, ...]) -> bool:
-        labels = {self._label(k) for k, _, _ in static}
-        return any(leaf == label or leaf.startswith((label + "[", label + ".")) for label in labels)
-
-    def _donated(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-        """For each leaf, whether its memory is given up; ``args`` no longer hold the static ones."""
-        total = len(args) + len(self.options.static_argnums)
-        static = {n % total if total else n for n in self.options.static_argnums}
-        places = [n for n in range(total) if n not in static][: len(args)]
-        donate = {n % total if total else n for n in self.options.donate_argnums}
-        marked = tuple([n in donate for n in places])
-        by_leaf = [m for m, a in zip(marked, args, strict=True) for _ in tree_flatten(a)[0]]
-        names = set(self.options.donate_argnames)
-        by_leaf += [k in names for k in sorted(kwargs) for _ in tree_flatten(kwargs[k])[0]]
-        return tuple(by_leaf)
+    def stages_of_a_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+        """For each stage of a warm call with these arguments, a function that does everything up to its end."""
+        if self.options.divides or self.options.donates:
+            raise ValueError(
+                f"The calls of {name_of(self.fun)} are not taken apart: it has static or donated arguments. "
+                "jit it without them to see what its calls cost."
+            )
+        for _ in range(CALLS_BEFORE):
+            self._call(args, kwargs)
+        recent = self._recent
+        if recent is None or recent.call(args, kwargs) is MISS:
+            raise ValueError(
+                f"The calls of {name_of(self.fun)} are not warm ones with these arguments: give arrays and numbers "
+                "outside of transformations and of blocks that set flags."
+            )
+        return recent.prefixes(args, kwargs)
 
     # -- looking at it ------------------------------------------------------------------------
 
     def _signature(self, args: Any, kwargs: Any) -> tuple[Traced, tuple[bool, ...], PyTreeDef]:
-        args, kwargs, static = self._without_static(args, kwargs)
+        args, kwargs, static = self.options.without_static(args, kwargs)
         leaves, tree = tree_flatten((args, kwargs), lambda x: isinstance(x, ShapeDtypeStruct))
         avals = tuple(map(abstract, leaves))
         key = (tree, avals, static, *_more_of_the_key())
         if key not in self._cache:
             self._cache[key] = self._trace(args, kwargs, static, tree, avals)
-        return self._cache[key], self._donated(args, kwargs), tree
+        return self._cache[key], self.options.donated(args, kwargs), tree
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """The traced program for these arguments (or ``ShapeDtypeStruct`` in their places)."""
@@ -309,6 +253,8 @@ class JitFunction:
         """Forgets every traced program."""
         for cache in (self._cache, self._captured, self._on_values):
             cache.clear()
+        self._prepared.clear()
+        config.settings.changed()  # short ways too
 
     def _cache_size(self) -> int:
         return len(self._cache)
@@ -320,20 +266,16 @@ def _more_of_the_key() -> tuple[Any, ...]:
     return tuple(axes.items()) if axes else (), config.tracing_key()
 
 
-def _name(fun: Any) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
+_caches: weakref.WeakKeyDictionary[Any, dict[Any, Bounded[Any, Traced]]] = weakref.WeakKeyDictionary()
 
 
-_caches: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, Traced]]] = weakref.WeakKeyDictionary()
-
-
-def _cache_for(fun: Callable[..., Any], options: Options) -> dict[Any, Traced]:
+def _cache_for(fun: Callable[..., Any], options: Options) -> Bounded[Any, Traced]:
     """The programs of ``fun``: shared by every ``jit`` of it with the same static arguments."""
     key = (options.static_argnums, options.static_argnames)
     try:
-        return _caches.setdefault(fun, {}).setdefault(key, {})
+        return _caches.setdefault(fun, {}).setdefault(key, Bounded(MOST_SIGNATURES))
     except TypeError:  # not hashable, or cannot be referred to weakly
-        return {}
+        return Bounded(MOST_SIGNATURES)
 
 
 def clear_programs() -> None:
@@ -341,11 +283,12 @@ def clear_programs() -> None:
     for by_options in list(_caches.values()):
         for programs in by_options.values():
             programs.clear()
+    config.settings.changed()  # short ways too
 
 
 def explain_miss(function: JitFunction, info: Any, avals: Sequence[Any], keys: Sequence[Any]) -> str:
     """Why a call is traced anew: how its arguments differ from those of the nearest earlier call."""
-    where = f"{_name(function.fun)} at {info.file}:{info.line}"
+    where = f"{name_of(function.fun)} at {info.file}:{info.line}"
 
     def differences(key: Any) -> list[str]:
         earlier = key[1]
@@ -406,7 +349,7 @@ def jit(
         )
     check_callable(fun, "jit")
     if inspect.iscoroutinefunction(fun):
-        raise TypeError(f"jit expected an ordinary function, got the coroutine function {_name(fun)}.")
+        raise TypeError(f"jit expected an ordinary function, got the coroutine function {name_of(fun)}.")
     if compiler_options:
         raise ValueError(
             f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none."

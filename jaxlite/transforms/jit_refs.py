@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jaxlite.core.context import context_kept
 from jaxlite.core.pytree import tree_flatten
 from jaxlite.core.ref import CapturedRef, Ref, away, bound, noted, read_all, ref_type, write_all
 from jaxlite.transforms.arguments import debug_info_of
@@ -17,6 +18,7 @@ from jaxlite.transforms.arguments import debug_info_of
 Split = tuple[Sequence[Any], dict[str, Any], tuple[Any, ...]]  # dynamic arguments, keywords, static ones as a key
 
 
+@context_kept
 def call_with_refs(
     fun: Callable[..., Any],
     captured: list[Ref],

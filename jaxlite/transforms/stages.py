@@ -147,7 +147,7 @@ class Compiled:
         return str(self._executable.report.target_text)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        dynamic, keywords, _ = self._traced._function._without_static(args, kwargs)
+        dynamic, keywords, _ = self._traced._function.options.without_static(args, kwargs)
         leaves, tree = tree_flatten((dynamic, keywords))
         if tree != self.in_tree:
             raise TypeError(
@@ -162,8 +162,6 @@ class Compiled:
                     "Argument types differ from the types for which this computation was "
                     f"compiled: leaf {number} is {operand.aval}, compiled for {aval}."
                 )
-        outs = self._executable([*self._traced._program.consts, *operands])
-        for operand, given in zip(operands, self._traced._donated, strict=True):
-            if given:
-                operand.delete()
-        return self.out_tree.unflatten(outs)
+        donated, program = self._traced._donated, self._traced._program
+        run = program.donating(donated) if any(donated) else self._executable
+        return self.out_tree.unflatten(run([*program.consts, *operands]))

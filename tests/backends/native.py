@@ -39,14 +39,16 @@ class Native:
         self.engine = llvm.create_mcjit_compiler(module, target_machine())
         self.engine.finalize_object()
         address = self.engine.get_function_address("jl_kernel")
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        prototype = ctypes.CFUNCTYPE(
+            None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+        )
         self.function = prototype(address)
 
     def __call__(self, *arrays: np.ndarray[Any, Any], sizes: Sequence[int] = (), low: int = 0, high: int = 1) -> None:
         """Run iterations [low, high) of the parallel loop."""
         addresses = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         extents = (ctypes.c_int64 * max(1, len(sizes)))(*sizes)
-        self.function(addresses, extents, low, high)
+        self.function(addresses, extents, low, high, None)  # no frame: nothing polls
 
 
 def undefined_symbols(text: str, cpu: str = "", triple: str = "") -> set[str]:

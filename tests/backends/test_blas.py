@@ -36,7 +36,7 @@ def run_product(dtype, batch, m, n, k, transpose_left=False, transpose_right=Fal
     given_left = np.ascontiguousarray(left.swapaxes(1, 2)) if transpose_left else left
     given_right = np.ascontiguousarray(right.swapaxes(1, 2)) if transpose_right else right
     executable = load_plan(product_plan(dtype, batch, m, n, k, transpose_left, transpose_right))
-    ((address, owner),) = executable.run([given_left.ctypes.data, given_right.ctypes.data])
+    (address,), (owner,) = executable.run([given_left.ctypes.data, given_right.ctypes.data])
     return left, right, view(address, (batch, m, n), np.dtype(dtype), owner)
 
 
@@ -82,7 +82,7 @@ def test_broadcast_operand_has_batch_stride_zero():
     )
     step = MatrixProduct(np.dtype(np.float64), *operands, out, 4, 6, 5, 3)
     executable = load_plan(Plan("broadcast", storages, (step,)))
-    ((address, owner),) = executable.run([left.ctypes.data, right.ctypes.data])
+    (address,), (owner,) = executable.run([left.ctypes.data, right.ctypes.data])
     assert_close(left, right, view(address, (3, 4, 6), np.dtype(np.float64), owner))
 
 

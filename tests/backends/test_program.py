@@ -76,7 +76,7 @@ def run(plan: Plan, arguments, shapes):
     results = load_plan(plan).run([array.ctypes.data for array in arguments])
     return [
         memory.view(address, shape, np.dtype(dtype), owner)
-        for (address, owner), (shape, dtype) in zip(results, shapes, strict=True)
+        for address, owner, (shape, dtype) in zip(*results, shapes, strict=True)
     ]
 
 
@@ -99,7 +99,7 @@ def test_vector_add_over_the_pool(threads):
     x, y = np.random.default_rng(0).standard_normal((2, 300_001)).astype(F32)
     executable = load_plan(add_plan(x.size))
     assert executable.image.splits
-    ((address, owner),) = executable.run([x.ctypes.data, y.ctypes.data])
+    (address,), (owner,) = executable.run([x.ctypes.data, y.ctypes.data])
     assert np.array_equal(memory.view(address, x.shape, F32, owner), x + y)
     pool().stop()
 
@@ -120,7 +120,7 @@ def test_equal_kernels_are_emitted_once():
     assert program_text(plan, host_target()).kernels == ("jl_0_add",)
     executable = load_plan(plan)
     x = np.arange(8, dtype=F32)
-    ((address, owner),) = executable.run([x.ctypes.data])
+    (address,), (owner,) = executable.run([x.ctypes.data])
     assert np.array_equal(memory.view(address, (8,), F32, owner), 3 * x)
     assert set(compile_plan(plan).seconds) == {"emit", "parse", "generate"}
 
@@ -249,7 +249,6 @@ def test_host_call_raises_as_itself(trips):
         executable.run([x.ctypes.data])
     assert "in fail" in "".join(traceback.format_tb(caught.tb))
     assert hostcall.calls_made() == before + 1  # the program ended at once
-    assert hostcall.take_error() is None
 
 
 def test_program_inside_a_host_call():
@@ -258,7 +257,7 @@ def test_program_inside_a_host_call():
     inner = load_plan(add_plan(x.size))
 
     def call_inner(inputs, outputs):
-        ((address, owner),) = inner.run([x.ctypes.data, y.ctypes.data])
+        (address,), (owner,) = inner.run([x.ctypes.data, y.ctypes.data])
         outputs[0][...] = memory.view(address, x.shape, F32, owner)[:2]
 
     (result,) = run(host_plan(call_inner, 3), [np.zeros(2, F32)], [((2,), F32)])
@@ -272,7 +271,7 @@ def test_programs_in_several_threads():
 
     def work():
         for _ in range(20):
-            ((address, owner),) = executable.run([x.ctypes.data, y.ctypes.data])
+            (address,), (owner,) = executable.run([x.ctypes.data, y.ctypes.data])
             good.append(np.array_equal(memory.view(address, x.shape, F32, owner), x + y))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -290,7 +289,7 @@ def test_results_own_their_memory():
     views = []
     for k in range(50):
         y = np.full(4, k, F32)
-        ((address, owner),) = executable.run([x.ctypes.data, y.ctypes.data])
+        (address,), (owner,) = executable.run([x.ctypes.data, y.ctypes.data])
         views.append(memory.view(address, (4,), F32, owner))
         del owner
     assert [v[0] for v in views] == [k + 1 for k in range(50)]
@@ -304,16 +303,16 @@ def test_memory_is_reused_and_bounded(monkeypatch):
     assert memory.warm_bytes() >= 3 << 20
     assert memory.allocate((3 << 20) - 5).address == address  # of the same class, warm
     memory.trim()
-    assert memory.warm_bytes() == 0
-    monkeypatch.setattr(memory, "warm_limit", lambda: 4 << 20)
+    rest = memory.warm_bytes()  # parts of slabs of which other parts are in use
+    monkeypatch.setattr(memory._natives[0].limit, "value", rest + (4 << 20))
     blocks = [memory.allocate(3 << 20) for _ in range(3)]
     del blocks
-    assert memory.warm_bytes() == 3 << 20
+    assert memory.warm_bytes() == rest + (3 << 20)
 
 
 def test_small_results_share_a_block():
     layout = memory.ResultLayout([4] * 3 + [1 << 20] + [4] * 80)
-    results = layout.take()
+    results = list(zip(*layout.take(), strict=True))
     assert len(results) == 84
     assert len({address for address, _ in results}) == 84
     assert all(address % 64 == 0 for address, _ in results)

@@ -4,7 +4,7 @@ declare <8 x float> @llvm.fma.v8f32(<8 x float>, <8 x float>, <8 x float>)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32, <8 x i1>, <8 x float>)
 declare <8 x float> @llvm.roundeven.v8f32(<8 x float>)
 declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, i32, <8 x i1>)
-define void @jl_fused_elementwise(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) nounwind {
+define void @jl_fused_elementwise(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) nounwind {
 entry:
   %b0.slot = getelementptr ptr, ptr %buffers, i64 0
   %b0 = load ptr, ptr %b0.slot

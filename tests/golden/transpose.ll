@@ -1,5 +1,5 @@
 declare <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr>, i32, <8 x i1>, <8 x float>)
-define void @jl_transpose(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) nounwind {
+define void @jl_transpose(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) nounwind {
 entry:
   %b0.slot = getelementptr ptr, ptr %buffers, i64 0
   %b0 = load ptr, ptr %b0.slot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -248,10 +249,31 @@ def test_a_program_is_compiled_once(folder):
     again = program()
     compiled = again.lower(X, Y).compile()
     assert compiled.report.origin == "loaded from the disk cache"
-    assert set(compiled.report.seconds) == {"fingerprint", "read", "link"}
+    assert set(compiled.report.seconds) == {"trace", "fingerprint", "read", "link"}
     assert compiled.report.kernels and compiled.report.target_text == first.lower(X, Y).compile().report.target_text
     np.testing.assert_array_equal(again(X, Y), first(X, Y))
     np.testing.assert_allclose(again(X, Y), RIGHT, rtol=4e-7)  # sin: 1 ulp, times 2, sum rounded: 3 half-ulps of 6e-8
+
+
+def test_large_kernels_are_kept_for_other_programs(folder):
+    """A program that was edited elsewhere finds its large kernels again."""
+
+    def large(x):
+        for _ in range(6):
+            x = jnp.sin(jnp.exp(jnp.tanh(x))) + jnp.log1p(x * x)
+        return x
+
+    x = jnp.linspace(0.0, 1.0, 50)
+    one = jax.jit(lambda x: (large(x), x @ x)).lower(x).compile()
+    assert re.search(r"declare void @jl_map_[0-9a-f]{16}\(", one.report.target_text), "no kernel stands apart"
+    cache = disk_cache.current()
+    hits = cache.hits
+    other = jax.jit(lambda x: (x @ x[::-1], large(x)))
+    assert origin(other, x) == "compiled"
+    assert cache.hits == hits + 1
+    np.testing.assert_array_equal(other(x)[1], one(x)[0])
+    np.testing.assert_array_equal(other(x)[1], large(x))
+    assert origin(jax.jit(lambda x: (x @ x[::-1], large(x))), x) == "loaded from the disk cache"
 
 
 def test_another_constant_is_another_program(folder):
@@ -441,9 +463,11 @@ def test_functions_have_none():
 
 
 def test_an_image_survives_its_bytes():
-    image = Image("nämé\n", 2, (4, 0), 64, ("sgemm",), True, False, b"\0obj\n", (np.arange(3.0), np.zeros(0)))
+    image = Image(
+        "nämé\n", 2, (4, 0), 64, ("sgemm",), True, False, (b"\0obj\n", b""), (np.arange(3.0), np.zeros(0)), ((0, -1),)
+    )
     again = Image.from_bytes(image.to_bytes())
-    for field in ("name", "arguments", "results", "workspace_bytes", "blas", "long", "splits", "object_bytes"):
+    for field in ("name", "arguments", "results", "workspace_bytes", "blas", "long", "splits", "objects", "loops"):
         assert getattr(again, field) == getattr(image, field), field
     assert [c.tobytes() for c in again.constants] == [c.tobytes() for c in image.constants]
 

@@ -20,7 +20,7 @@ import threading
 import time
 from typing import final
 
-from jaxlite.core import config
+from jaxlite.core import config, locks
 
 logger = logging.getLogger("jaxlite")
 
@@ -42,7 +42,7 @@ class DiskCache:
         self.limit = limit
         self.hits = self.misses = self.stored = 0
         self._usable: bool | None = None
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._count = itertools.count()
 
     def load(self, key: bytes) -> bytes | None:

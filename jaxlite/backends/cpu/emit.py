@@ -1,9 +1,10 @@
 """emit_kernel: one loop-nest kernel as the LLVM IR text of one function.
 
 In: a `Kernel`, a `Target` and the function's symbol. Out: `define void @symbol(ptr %buffers,
-ptr %sizes, i64 %lo, i64 %hi)`: `buffers` points to the addresses of the non-local buffers in order,
-`sizes` to the run-time extents, and [lo, hi) is the range of the outermost parallel loop (ignored
-without one). A caller that splits a vector loop does so at multiples of 64.
+ptr %sizes, i64 %lo, i64 %hi, ptr %frame)`: `buffers` points to the addresses of the non-local buffers
+in order, `sizes` to the run-time extents, and [lo, hi) is the range of the outermost parallel loop
+(ignored without one). A caller that splits a vector loop does so at multiples of 64. Long loops poll with
+`frame` (`polling.py`): told to stop, the kernel returns at once, its results unfinished.
 
 Several kernels share a module: `module_text([text, ...])` joins their texts and puts each
 declaration and constant table once.
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
-from jaxlite.backends.cpu import maths, memory_access, operations
+from jaxlite.backends.cpu import maths, memory_access, operations, polling
 from jaxlite.backends.cpu.instructions import Instructions, index_constant
 from jaxlite.backends.cpu.subroutines import SUBROUTINE, call
 from jaxlite.backends.cpu.tables import TABLES
@@ -59,7 +60,7 @@ def emit_kernel(kernel: Kernel, target: Target, symbol: str) -> str:
     emitter = _KernelEmitter(kernel, target)
     emitter.run()
     declarations = "".join(f"{line}\n" for line in sorted(emitter.e.declarations))
-    head = f"define void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) nounwind {{"
+    head = f"define void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) nounwind {{"
     body = [*emitter.e.allocations, *emitter.e.lines]
     subroutines = [text for _, text in sorted(emitter.e.subroutines.items())]
     return "\n".join([f"{declarations}{head}", "entry:", *body, "  ret void", "}", *subroutines, ""])
@@ -249,7 +250,7 @@ class _KernelEmitter:
         extent = stop.constant
         if loop.parallel or extent is None or loop.unroll == 1:
             surely = extent is not None and extent > 0 and not loop.parallel
-            return self._counted(start, stop, 1, carried, body, surely)
+            return self._polled(loop, start, stop, 1, carried, body, surely)
         if extent > loop.unroll:
             rounds = extent - extent % loop.unroll
 
@@ -259,12 +260,41 @@ class _KernelEmitter:
                 return state
 
             unrolled_stop = index_constant(rounds)
-            carried = self._counted(start, unrolled_stop, loop.unroll, carried, several, True)
+            carried = self._polled(loop, start, unrolled_stop, loop.unroll, carried, several, True)
             start = unrolled_stop
         assert start.constant is not None
         for position in range(start.constant, extent):
             carried = body(index_constant(position), carried)
         return carried
+
+    def _polled(
+        self, loop: Loop, start: Word, stop: Word, step: int, carried: list[Word], body: Body, surely_runs: bool
+    ) -> list[Word]:
+        """`_counted`; a long loop in blocks, with a poll after each."""
+        block = polling.block_of(loop)
+        if block is None:
+            return self._counted(start, stop, step, carried, body, surely_runs)
+        e, length = self.e, -(-block // step) * step
+
+        def one_block(axis: Word, state: list[Word]) -> list[Word]:
+            end = e.minimum(e.add(axis, length), stop)
+            state = self._counted(axis, end, step, state, body, True)
+            self._poll()
+            return state
+
+        return self._counted(start, stop, length, carried, one_block, surely_runs)
+
+    def _poll(self) -> None:
+        """Look at the clock; return from the kernel if the program is to stop."""
+        e = self.e
+        e.declarations.add("declare i32 @jl_poll(ptr)")
+        status, stop, left, go_on = e.name(), e.name(), e.new_label("stopped"), e.new_label("going")
+        e.line(f"{status} = call i32 @jl_poll(ptr %frame)")
+        e.line(f"{stop} = icmp ne i32 {status}, 0")
+        e.line(f"br i1 {stop}, label %{left}, label %{go_on}")
+        e.block(left)
+        e.line("ret void")
+        e.block(go_on)
 
     def _counted(
         self,
@@ -334,7 +364,7 @@ class _KernelEmitter:
         vectors = self._last_whole(start, stop, lanes)
         if vectors.constant != 0:
             surely = vectors.constant is not None and vectors.constant > 0
-            partial = self._counted(start, vectors, lanes, partial, self._body(loop, 1), surely)
+            partial = self._polled(loop, start, vectors, lanes, partial, self._body(loop, 1), surely)
         if self.target.masked and not whole:
             partial = self._masked_tail(loop, vectors, stop, partial)
         self.lanes = 1

@@ -5,13 +5,15 @@ this CPU, with no IR passes. The object may call only the symbols passed in and 
 `LIBRARY_SYMBOLS` that LLVM's code generator itself uses: anything else is an error here. It is
 linked by LLVM's ORC layer (0.3 ms; a MCJIT engine takes 1.3 ms) into a library of its own. The
 object holds symbols but no addresses, so it may be cached and loaded again.
+
+LLVM is never left halfway: a signal ends the waiting for it and not its work (`core/locks.py`), and a fork waits
+until no thread is in it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +21,16 @@ from typing import Any, final
 
 import llvmlite.binding as llvm
 
-from jaxlite.backends.cpu.objects import undefined_symbols
+from jaxlite.backends.cpu.objects import object_symbols
+from jaxlite.core import locks
 
 LIBRARY_SYMBOLS = ("memcpy", "memmove", "memset")
 OPTIMIZATION = 2  # of code generation; 1 and 3 measure the same
 QUICK = 0  # for control code: 4 ms instead of 14 for the thread pool's module
 
-_lock = threading.Lock()  # LLVM's target machine and the linker take one thread at a time
+LIBRARIES = 256  # of one linker: it keeps 9 KiB of each that it has linked, until it goes itself
+
+_lock = locks.held_at_fork()  # LLVM's target machine and the linker take one thread at a time
 _libraries = 0
 
 
@@ -40,16 +45,35 @@ class MachineCode:
     """Loaded code. It lives as long as this object."""
 
     addresses: Mapping[str, int]
-    library: Any
+    library: _Library
+
+
+@final
+class _Library(functools.partial[None]):
+    """Keeps a library of the linker's: ``_Library(_dead.append, library)``.
+
+    What makes it one of the dead when it is dropped is C code: bytecode of a `__del__` could be interrupted, and the
+    interrupt would be lost. The next link, in its helper thread, lets LLVM free them.
+    """
+
+    __del__ = functools.partial.__call__
+
+
+_dead: list[Any] = []
 
 
 def generate(text: str, optimization: int = OPTIMIZATION) -> tuple[bytes, dict[str, float]]:
     """The object of a module, and the seconds that parsing and generating took."""
-    start = time.perf_counter()
+    return locks.elsewhere(_generate, text, optimization)
+
+
+def _generate(text: str, optimization: int) -> tuple[bytes, dict[str, float]]:
     with _lock:
+        start = time.perf_counter()
         module = _parse(text)
         parsed = time.perf_counter()
         object_bytes = bytes(_target_machine(optimization).emit_object(module))
+        del module  # LLVM frees it while the lock is held
     return object_bytes, {"parse": parsed - start, "generate": time.perf_counter() - parsed}
 
 
@@ -65,27 +89,55 @@ def compile_text(
 
 def load_object(object_bytes: bytes, exports: Sequence[str], symbols: Mapping[str, int] | None = None) -> MachineCode:
     """Load an object that `generate` made, perhaps in another process on the same CPU."""
-    global _libraries
+    return load_objects([object_bytes], exports, symbols)
+
+
+def load_objects(
+    objects: Sequence[bytes], exports: Sequence[str], symbols: Mapping[str, int] | None = None
+) -> MachineCode:
+    """Load objects that may call each other."""
     offered = {**_library_addresses(), **(symbols or {})}
-    used = undefined_symbols(object_bytes)
+    own: set[str] = set()
+    wanted: set[str] = set()
+    for object_bytes in objects:
+        defined, undefined = object_symbols(object_bytes)
+        own |= defined
+        wanted |= undefined
+    used = wanted - own
     if not used <= offered.keys():
         raise CodeError(
             f"generated code calls {sorted(used - offered.keys())}; it may call {sorted(offered)} "
             "and nothing else: the emitter has to write the operation out"
         )
-    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes)
-    for name in used:
-        builder.import_symbol(name, offered[name])
-    for name in exports:
-        builder.export_symbol(name)
+    return locks.elsewhere(_link, objects, exports, {name: offered[name] for name in used})
+
+
+def _link(objects: Sequence[bytes], exports: Sequence[str], symbols: Mapping[str, int]) -> MachineCode:
+    global _libraries
     with _lock:
+        builder = llvm.JITLibraryBuilder()
+        for object_bytes in objects:
+            builder.add_object_img(object_bytes)
+        for name, address in symbols.items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        if _libraries % LIBRARIES == 0:
+            _linker.cache_clear()
         _libraries += 1
         library = builder.link(_linker(), f"jaxlite{_libraries}")
-    return MachineCode({name: int(library[name]) for name in exports}, library)
+        library.linker = _linker()  # which lives as long as any of its libraries
+        del builder
+        _dead.clear()
+        return MachineCode({name: int(library[name]) for name in exports}, _Library(_dead.append, library))
 
 
 def assembly(text: str) -> str:
     """The assembly that `compile_text` would generate for `text`."""
+    return locks.elsewhere(_assembly, text)
+
+
+def _assembly(text: str) -> str:
     with _lock:
         machine_code: str = _target_machine(OPTIMIZATION).emit_assembly(_parse(text))
     return machine_code

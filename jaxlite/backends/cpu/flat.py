@@ -7,10 +7,11 @@ In: an elementwise primitive, the types of its operands (their lengths apart) an
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from jaxlite.backends.cpu import engine, memory
+from jaxlite.backends.cpu.programs import in_memory
 from jaxlite.backends.cpu.stored import stored_object
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
@@ -57,10 +58,17 @@ class FlatKernel:
         self._function = _PROTOTYPE(self._code.addresses[_SYMBOL])
         self._addresses = ctypes.c_uint64 * (len(operands) + 1)
 
-    def __call__(self, arrays: Sequence[Array], out: ShapedArray) -> Array:
-        """The result for these operands."""
+    def for_result(self, out: ShapedArray) -> Callable[[Sequence[Any]], list[Array]]:
+        """The evaluation of operands that give a result of this type."""
         size = out.size
-        block = memory.allocate(size * dtypes.physical(out.dtype).itemsize)
-        addresses = self._addresses(*[x.address for x in arrays], block.address)
-        self._function(addresses, (ctypes.c_int64 * 1)(size), 0, size)
-        return Array(out, None, block.address, block)
+        sizes = (ctypes.c_int64 * 1)(size)
+        blocks = memory.size_class(size * dtypes.physical(out.dtype).itemsize)
+        function, addresses_of = self._function, self._addresses
+
+        def evaluate(operands: Sequence[Any]) -> list[Array]:
+            arrays = [x if type(x) is Array else in_memory(x) for x in operands]
+            block = blocks.take()
+            function(addresses_of(*[x._address or x.address for x in arrays], block.address), sizes, 0, size)
+            return [Array(out, None, block.address, block)]
+
+        return evaluate

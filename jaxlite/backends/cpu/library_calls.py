@@ -31,7 +31,7 @@ def library_call_text(call: LibraryCall, symbol: str) -> str:
         before += [f"  {name} = alloca {kind}", f"  store {kind} {value}, ptr {name}"]
     lines = [
         f"declare void @jl_{call.routine}({', '.join('ptr' for _ in arguments)})",
-        f"define internal void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) nounwind {{",
+        f"define internal void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) nounwind {{",
         "entry:",
         *before,
         "  br label %call",

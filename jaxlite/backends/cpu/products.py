@@ -15,6 +15,7 @@ from jaxlite.compiler.plan import MatrixProduct
 TILED_FLOPS = 1 << 21  # smaller products stay whole
 TILE_FLOPS = 1 << 26
 MAX_TILES = 8
+LONG_TILE_FLOPS = 1 << 31  # beyond it there are more tiles: between two tiles a program can stop
 TILE_UNIT = 64  # rows and columns of a tile: a multiple, so that BLAS's inner kernels stay whole
 CHUNK_FLOPS = 1 << 20  # small products of a batch are grouped up to this
 
@@ -37,7 +38,7 @@ class Tiling:
 def tiling(m: int, n: int, k: int) -> Tiling:
     """The tiles of one (m, k) times (k, n) product."""
     flops = 2 * m * n * k
-    wanted = min(max(flops // TILE_FLOPS, 2), MAX_TILES) if flops >= TILED_FLOPS else 1
+    wanted = max(min(max(flops // TILE_FLOPS, 2), MAX_TILES), flops // LONG_TILE_FLOPS) if flops >= TILED_FLOPS else 1
     tile_rows, tile_columns = max(m, 1), max(n, 1)
     rows = columns = 1
     while rows * columns < wanted and max(tile_rows, tile_columns) >= 2 * TILE_UNIT:
@@ -85,7 +86,7 @@ def product_text(product: MatrixProduct, symbol: str) -> str:
     return f"""
 declare void @jl_{name}(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
-define internal void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi) nounwind {{
+define internal void @{symbol}(ptr %buffers, ptr %sizes, i64 %lo, i64 %hi, ptr %frame) nounwind {{
 entry:
 {allocated}
   %left.mark = alloca i8

@@ -6,20 +6,23 @@ with each distinct kernel once and the entry
     i32 @jl_entry(ptr %addresses, ptr %workspace, ptr %context)
 
 `addresses`: arguments, then results. `workspace`: memory for the temporaries. `context`: the
-program's number for host calls, then the addresses of the constants. It returns 0, or 1 at once if
-a host call raised or a signal handler did. The entry is called with the interpreter lock held; one
-that may take long gives it up, and asks for pending signals every so often (`pool_code.py`).
+address of the program's `Host`, then the addresses of the constants. It returns 0, or 1 at once if
+a host call raised or a signal handler did, with the exception set. The entry is called with the
+interpreter lock held; one that may take long gives it up, and asks for pending signals every so often
+(`watch_code.py`): in loops, between steps, between the pieces of long copies, and within long kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from jaxlite.backends.cpu import pool_code, products
+from jaxlite.backends.cpu import entry_code, hostcall_code, products, watch_code
 from jaxlite.backends.cpu.emit import emit_kernel, module_text
 from jaxlite.backends.cpu.functions import Functions, KernelEmitter, chunk_of
 from jaxlite.backends.cpu.image import ENTRY
+from jaxlite.backends.cpu.polling import polls
 from jaxlite.backends.cpu.target import Target
 from jaxlite.compiler.plan import (
     Branch,
@@ -43,33 +46,30 @@ from jaxlite.compiler.plan import (
 
 PART = 64  # steps of a function: a program of more has several
 LONG_WORK = 50_000  # from here on the entry gives up the interpreter lock
-UNPOLLED_WORK = 1 << 18  # loops below this run to their end without looking at the clock
-
-_DECLARATIONS = """
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @jl_poll(ptr)
-declare i32 @jl_pool_run(ptr, ptr, ptr, i64, i64, i64, ptr, i64)
-declare i32 @jl_host_call(i64, i64, ptr)
-declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i32 @llvm.smax.i32(i32, i32)
-declare i32 @llvm.smin.i32(i32, i32)
-"""
+UNPOLLED_WORK = 1 << 18  # loops and runs of steps below this go without looking at the clock
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The text and what running it needs: BLAS routines by name, the pool's functions if it runs
-    `long`, the pool's threads if it splits work, host calls."""
+    """The texts and what running them needs: BLAS routines by name, the pool's functions if it runs
+    `long`, the pool's threads if it splits work, host calls; the loops that it tells the progress of.
 
-    text: str
+    `main` has the entry and most functions; `apart` are large kernels, by symbol."""
+
+    main: str
+    apart: Mapping[str, str]
     blas: tuple[str, ...]
     long: bool
     splits: bool
     host_calls: tuple[HostCall, ...]
     kernels: tuple[str, ...]
+    loops: tuple[For | While, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it, for readers."""
+        return "\n".join([*self.apart.values(), self.main])
 
 
 def program_text(plan: Plan, target: Target, emit: KernelEmitter = emit_kernel) -> Program:
@@ -77,14 +77,19 @@ def program_text(plan: Plan, target: Target, emit: KernelEmitter = emit_kernel) 
     functions = Functions(target, emit)
     writer = _EntryWriter(plan, functions)
     entry = writer.entry_text()
-    text = module_text([*functions.texts, _DECLARATIONS, entry])
+    parameters = "ptr, ptr, i64, i64, ptr"
+    declared = [f"declare void @{symbol}({parameters})" for symbol in functions.apart]
+    apart = set(functions.apart.values())
+    own = [text for text in functions.texts if text not in apart]
     return Program(
-        text,
+        module_text([*own, *declared, entry_code.DECLARATIONS, *writer.helpers(), entry]),
+        {symbol: module_text([text]) for symbol, text in functions.apart.items()},
         tuple(functions.blas),
         writer.long,
         writer.splits,
         tuple(writer.host_calls),
         tuple(functions.names),
+        tuple(writer.loops),
     )
 
 
@@ -104,10 +109,10 @@ class _EntryWriter:
         self.count = 0
         self.shared_slots = 0  # the longest list of addresses of a step outside loops
         self.host_calls: list[HostCall] = []
+        self.loops: list[For | While] = []  # those that are in no other
+        self.unpolled = 0  # work of the steps written in this block since the last look at the clock
         self.splits = False
-        self.long = block_work(plan.steps) >= LONG_WORK or any(
-            isinstance(step, While) for step in all_steps(plan.steps)
-        )
+        self.long = block_work(plan.steps) >= LONG_WORK or any(map(_may_be_long, all_steps(plan.steps)))
 
     def entry_text(self) -> str:
         steps = self.plan.steps
@@ -120,7 +125,9 @@ class _EntryWriter:
         if not parts:
             self.steps(steps)
         head = f"define i32 @{ENTRY}(ptr %addresses, ptr %workspace, ptr %context) nounwind {{"
-        entry = self._function_text(head, _RELEASE if self.long else (), _REACQUIRE if self.long else ())
+        entry = self._function_text(
+            head, entry_code.RELEASE if self.long else (), entry_code.REACQUIRE if self.long else ()
+        )
         tables = [
             f"@{name} = private constant [{len(sizes)} x i64] [{', '.join(f'i64 {size}' for size in sizes)}]"
             for sizes, name in self.globals.items()
@@ -135,12 +142,19 @@ class _EntryWriter:
         self.prologue, self.lines, self.bases, self.shared_slots, self.block = [], [], {}, 0, "%entry"
         return text
 
+    def helpers(self) -> list[str]:
+        """The functions that the entry calls besides kernels, where it does."""
+        host = [hostcall_code.host_call_text(self.long)] if self.host_calls else []
+        return [*host, entry_code.PIECES] if self.long else host
+
     def _function_text(self, head: str, before: tuple[str, ...] = (), after: tuple[str, ...] = ()) -> str:
         """What has been written, as a function that returns the status."""
         opening = ["entry:", "  %status = alloca i32", "  store i32 0, ptr %status"]
+        result = "%left" if after else "%result"
         if self.shared_slots:
             opening.append(f"  %slots = alloca [{self.shared_slots} x ptr]")
-        closing = ["  br label %leave", "leave:", *after, "  %result = load i32, ptr %status", "  ret i32 %result", "}"]
+        closing = ["  br label %leave", "leave:", "  %result = load i32, ptr %status"]
+        closing += [*after, f"  ret i32 {result}", "}"]
         return "\n".join([head, *opening, *before, *self.prologue, *self.lines, *closing, ""])
 
     # small pieces
@@ -244,8 +258,15 @@ class _EntryWriter:
     # steps
 
     def steps(self, steps: tuple[Step, ...]) -> None:
+        before, self.unpolled = self.unpolled, 0
         for step in steps:
             self.step(step)
+            if not self.has_polled(step):
+                self.unpolled += step_work(step)
+            if self.unpolled >= UNPOLLED_WORK:
+                self.spend(self.unpolled)
+                self.unpolled = 0
+        self.unpolled = before
 
     def step(self, step: Step) -> None:
         match step:
@@ -258,19 +279,59 @@ class _EntryWriter:
             case HostCall():
                 self.host_call(step)
             case Copy():
-                if step.nbytes:
-                    to, source = self.address(step.destination), self.address(step.source)
-                    self.line(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {step.nbytes}, i1 false)")
+                self.copy(step)
             case Fill():
-                if step.nbytes:
-                    to = self.address(step.destination)
-                    self.line(f"call void @llvm.memset.p0.i64(ptr {to}, i8 {step.byte}, i64 {step.nbytes}, i1 false)")
+                self.fill(step)
             case For():
                 self.for_loop(step)
             case While():
                 self.while_loop(step)
             case Branch():
                 self.branch(step)
+
+    def copy(self, step: Copy) -> None:
+        if not step.nbytes or self.in_place(step):
+            return
+        to, source = self.address(step.destination), self.address(step.source)
+        if self.may_be_taken_over(step):
+            copy, done = self.name("copy"), self.name("copied")
+            self.branch_if(self.value("there", f"icmp eq ptr {to}, {source}"), done, copy)
+            self.label(copy)
+            self.copy_bytes(to, source, step)
+            self.line(f"br label {done}")
+            self.label(done)
+        else:
+            self.copy_bytes(to, source, step)
+
+    def in_place(self, step: Copy) -> bool:
+        """Whether the copy goes where the original lies."""
+        to, source = step.destination, step.source
+        storages = self.plan.storages[to.storage], self.plan.storages[source.storage]
+        offsets = {s.position + r.offset for s, r in zip(storages, (to, source), strict=True)}
+        return {s.kind for s in storages} == {"temporary"} and len(offsets) == 1 and to.strides == source.strides
+
+    def may_be_taken_over(self, step: Copy) -> bool:
+        """Whether the copy may go where the original lies, if that is donated."""
+        result, argument = self.plan.storages[step.destination.storage], self.plan.storages[step.source.storage]
+        kinds = result.kind, argument.kind
+        return kinds == ("result", "argument") and (result.position, argument.position) in self.plan.takeovers
+
+    def copy_bytes(self, to: str, source: str, step: Copy) -> None:
+        if step.nbytes > entry_code.PIECE and self.long:
+            call = f"call i32 @copy_in_pieces(ptr {to}, ptr {source}, i64 {step.nbytes}, ptr %frame)"
+            self.leave_if_not_zero(self.value("status", call))
+        else:
+            self.line(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {step.nbytes}, i1 false)")
+
+    def fill(self, step: Fill) -> None:
+        if not step.nbytes:
+            return
+        to = self.address(step.destination)
+        if step.nbytes > entry_code.PIECE and self.long:
+            call = f"call i32 @fill_in_pieces(ptr {to}, i8 {step.byte}, i64 {step.nbytes}, ptr %frame)"
+            self.leave_if_not_zero(self.value("status", call))
+        else:
+            self.line(f"call void @llvm.memset.p0.i64(ptr {to}, i8 {step.byte}, i64 {step.nbytes}, i1 false)")
 
     def kernel_call(self, step: KernelCall) -> None:
         if not step.extent:
@@ -301,7 +362,11 @@ class _EntryWriter:
         """Run a task here, or in chunks over the pool."""
         chunks = -(-extent // chunk)
         if chunks == 1 or not self.long:
-            self.line(f"call void @{symbol}(ptr {buffers}, ptr {sizes}, i64 0, i64 {extent})")
+            frame = "%frame" if self.long else "null"
+            self.line(f"call void @{symbol}(ptr {buffers}, ptr {sizes}, i64 0, i64 {extent}, ptr {frame})")
+            if symbol in self.functions.polling:
+                status = self.value("polled", f"load i64, ptr {self.field(watch_code.FRAME_STATUS)}")
+                self.leave_if_not_zero(self.value("status", f"trunc i64 {status} to i32"))
             return
         self.splits = True
         status = self.value(
@@ -313,11 +378,10 @@ class _EntryWriter:
 
     def host_call(self, step: HostCall) -> None:
         addresses = self.slots([o.reference for o in (*step.inputs, *step.outputs)])
-        program = self.value("program", "load i64, ptr %context")
-        status = self.value(
-            "status",
-            f"call i32 @jl_host_call(i64 {program}, i64 {len(self.host_calls)}, ptr {addresses})",
-        )
+        program = self.value("program", "load ptr, ptr %context")
+        frame = "%frame" if self.long else "null"
+        arguments = f"ptr {program}, i64 {len(self.host_calls)}, ptr {addresses}, ptr {frame}"
+        status = self.value("status", f"call i32 @call_host({arguments})")
         self.host_calls.append(step)
         self.leave_if_not_zero(status)
 
@@ -330,16 +394,18 @@ class _EntryWriter:
         self.line(f"br label {head}")
         self.label(head)
         at = len(self.lines)  # the phi is written when the block that jumps back is known
+        self.tell_progress(step, index)
         self.counters[step.counter] = index
         self.steps(step.body)
         del self.counters[step.counter]
-        if step_work(step) >= UNPOLLED_WORK:
+        if self.has_polled(step):
             self.spend(block_work(step.body))
         self.line(f"{following} = add i64 {index}, 1")
         more = self.value("more", f"icmp ult i64 {following}, {step.trips}")
         self.lines.insert(at, f"  {index} = phi i64 [ 0, {before} ], [ {following}, {self.block} ]")
         self.branch_if(more, head, exit_label)
         self.label(exit_label)
+        self.end_progress()
 
     def while_loop(self, step: While) -> None:
         head, body, exit_label = self.name("while"), self.name("do"), self.name("end")
@@ -348,6 +414,7 @@ class _EntryWriter:
         self.line(f"br label {head}")
         self.label(head)
         at = len(self.lines)
+        self.tell_progress(step, index)
         self.counters[step.counter] = index
         self.steps(step.condition)
         predicate = self.value("predicate", f"load i8, ptr {self.address(step.predicate)}")
@@ -360,6 +427,7 @@ class _EntryWriter:
         self.lines.insert(at, f"  {index} = phi i64 [ 0, {before} ], [ {following}, {self.block} ]")
         self.line(f"br label {head}")
         self.label(exit_label)
+        self.end_progress()
 
     def branch(self, step: Branch) -> None:
         index = self.value("index", f"load i32, ptr {self.address(step.index)}")
@@ -376,6 +444,27 @@ class _EntryWriter:
             self.line(f"br label {end}")
         self.label(end)
 
+    # looking at the clock
+
+    def has_polled(self, step: Step) -> bool:
+        """Whether the step itself has spent what it works."""
+        return isinstance(step, While) or (isinstance(step, For) and step_work(step) >= UNPOLLED_WORK)
+
+    def tell_progress(self, step: For | While, index: str) -> None:
+        """In the head of an outermost loop: the frame says which it is and how far it is."""
+        if self.long and not self.counters:
+            self.line(f"store i64 {len(self.loops)}, ptr {self.field(watch_code.FRAME_LOOP)}")
+            self.line(f"store i64 {index}, ptr {self.field(watch_code.FRAME_DONE)}")
+            self.loops.append(step)
+
+    def end_progress(self) -> None:
+        if self.long and not self.counters:
+            self.line(f"store i64 -1, ptr {self.field(watch_code.FRAME_LOOP)}")
+
+    def field(self, word: int) -> str:
+        """The address of a word of the frame."""
+        return self.value("field", f"getelementptr i64, ptr %frame, i64 {word}")
+
     def spend(self, work: int) -> None:
         """Take `work` from the budget; when it is used up, look at the clock (`jl_poll`)."""
         if not self.long:
@@ -391,16 +480,12 @@ class _EntryWriter:
         self.label(go_on)
 
 
-_RELEASE = (
-    f"  %frame = alloca {pool_code.FRAME_TYPE}",
-    "  %deadline.at = getelementptr i64, ptr %frame, i64 1",
-    "  %thread.at = getelementptr i64, ptr %frame, i64 2",
-    f"  store i64 {pool_code.POLL_WORK}, ptr %frame",
-    "  store i64 0, ptr %deadline.at",
-    "  %thread = call ptr @PyEval_SaveThread()",
-    "  store ptr %thread, ptr %thread.at",
-)
-_REACQUIRE = (
-    "  %thread.last = load ptr, ptr %thread.at",
-    "  call void @PyEval_RestoreThread(ptr %thread.last)",
-)
+def _may_be_long(step: Step) -> bool:
+    """Whether a step may take long whatever its estimated work."""
+    match step:
+        case While():
+            return True
+        case KernelCall():
+            return chunk_of(step) < step.extent or polls(step.kernel)
+        case _:
+            return False

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from jaxlite.backends.cpu import disk_cache
+from jaxlite.backends.cpu.donation import Donating
 from jaxlite.backends.cpu.environment import environment_digest
 from jaxlite.backends.cpu.executable import Executable
 from jaxlite.backends.cpu.image import Image
+from jaxlite.backends.cpu.limits import CHECKED
+from jaxlite.backends.cpu.memory import Block
 from jaxlite.compiler.fingerprint import NotStorable, fingerprint
 from jaxlite.core import config
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.errors import DoesNotFitError
 from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.progress import loops_of
 from jaxlite.core.trace import Tracer
 from jaxlite.interpreters import nan_check
 from jaxlite.interpreters.eval import refuse_tracers
@@ -26,15 +32,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("jaxlite")
 
+_NO_VIEWS = itertools.repeat(None)
+
 
 @final
 class Program:
     """A compiled program: arrays in, arrays out."""
 
     def __init__(
-        self, native: Executable, out_avals: Sequence[ShapedArray], report: Callable[[], CompileReport]
+        self,
+        native: Executable,
+        out_avals: Sequence[ShapedArray],
+        seconds: dict[str, float],
+        report: Callable[[], CompileReport],
     ) -> None:
-        self._run = native.run
+        self.seconds = seconds
+        self._executable, self._native = native, native.run
+        self._lets_others_run = native.lets_others_run
         self._out_avals = tuple(out_avals)
         self._report = report
 
@@ -45,14 +59,48 @@ class Program:
 
     def __call__(self, operands: Sequence[Any]) -> list[Array]:
         """The results for these operands, which have the types that the program was compiled for."""
-        arrays = [x if type(x) is Array else in_memory(x) for x in operands]
-        results = self._run([x._address or x.address for x in arrays])
-        made = [
-            Array(aval, None, address, owner) for aval, (address, owner) in zip(self._out_avals, results, strict=True)
-        ]
+        addresses, owners = self.run(operands)
+        made = list(map(Array, self._out_avals, _NO_VIEWS, addresses, owners))
         if nan_check.checking():
-            nan_check.find_origin(self.report.jaxpr, arrays, made)
+            nan_check.find_origin(self.report.jaxpr, list(map(in_memory, operands)), made)
         return made
+
+    def run(self, operands: Sequence[Any]) -> tuple[list[int], list[Block]]:
+        """Addresses and owners of the results, not yet arrays."""
+        try:
+            held = [x._owner or x._view for x in operands] if self._lets_others_run else None
+            given = [x._address or x.address for x in operands]
+        except AttributeError:  # numbers, NumPy arrays
+            operands = [x if type(x) is Array else in_memory(x) for x in operands]
+            held = [x.owner for x in operands]
+            given = [x.address for x in operands]
+        try:
+            return self._native(given)
+        except DoesNotFitError as refusal:
+            raise self._explained(refusal) from None
+        finally:
+            del held  # until here: somebody might delete an operand while the program runs
+
+    def donating(self, donated: Sequence[int]) -> Callable[[Sequence[Any]], list[Array]]:
+        """The program for calls that give up the operands of these numbers."""
+        calls = Donating(self._executable, donated)
+
+        def call(operands: Sequence[Any]) -> list[Array]:
+            if nan_check.checking():  # which needs the operands once more if it finds one
+                return self(operands)
+            try:
+                addresses, owners = calls.run(list(map(in_memory, operands)))
+            except DoesNotFitError as refusal:
+                raise self._explained(refusal) from None
+            return list(map(Array, self._out_avals, _NO_VIEWS, addresses, owners))
+
+        return call
+
+    def _explained(self, refusal: DoesNotFitError) -> DoesNotFitError:
+        """The refusal with the largest buffers and the user's lines."""
+        if self.report.plan.workspace_bytes + sum(self._executable.image.results) < CHECKED:
+            return refusal  # not this program's own
+        return DoesNotFitError(f"{refusal}\n{self.report.memory.largest_text()}")
 
 
 def in_memory(value: Any) -> Array:
@@ -71,10 +119,10 @@ def build(jaxpr: ClosedJaxpr, name: str) -> Program:
     stored = cache.load(key) if cache is not None and key is not None else None
     if stored is not None:
         read = time.perf_counter()
-        native = Executable(Image.from_bytes(stored))
+        native = Executable(Image.from_bytes(stored), loops=lambda: loops_of(jaxpr))
         seconds = {"fingerprint": keyed - start, "read": read - keyed, "link": time.perf_counter() - read}
         contract_fma = config.contract_fma.value
-        return Program(native, jaxpr.out_avals, lambda: _report_of_loaded(jaxpr, name, seconds, contract_fma))
+        return Program(native, jaxpr.out_avals, seconds, lambda: _report_of_loaded(jaxpr, name, seconds, contract_fma))
 
     from jaxlite.backends.cpu.compile_program import compile_program
 
@@ -82,9 +130,9 @@ def build(jaxpr: ClosedJaxpr, name: str) -> Program:
     if cache is not None and key is not None and not code.host_calls:
         cache.store(key, code.image.to_bytes())
     before = time.perf_counter()
-    native = Executable(code.image, code.host_calls)
+    native = Executable(code.image, code.host_calls, lambda: loops_of(jaxpr))
     report.seconds["link"] = time.perf_counter() - before
-    return Program(native, jaxpr.out_avals, lambda: report)
+    return Program(native, jaxpr.out_avals, report.seconds, lambda: report)
 
 
 def _key(jaxpr: ClosedJaxpr, name: str) -> bytes | None:

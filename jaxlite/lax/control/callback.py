@@ -67,7 +67,9 @@ class Callback(Primitive):
 
 def _checked(result: Any, aval: ShapedArray, name: str) -> np.ndarray[Any, Any]:
     """``result`` as the callback promised it; ``RuntimeError`` where it is of another shape or dtype."""
-    array = np.asarray(result.elements if isinstance(result, Array) else result)
+    array = np.array(
+        result.elements if isinstance(result, Array) else result
+    )  # the callback may write to its own again
     wanted = dtypes.physical(aval.dtype)
     if array.shape != aval.shape:
         raise RuntimeError(f"{name}: the callback gave an array of shape {array.shape}, but promised {aval}.")

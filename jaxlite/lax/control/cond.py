@@ -16,6 +16,7 @@ from jaxlite.core.primitive import AxisData
 from jaxlite.core.ref import Ref, carrying, read_all, with_refs, write_all
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
+from jaxlite.core.varying import union
 from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import stage
 from jaxlite.interpreters.zeros import Zero, is_linear, zeros
@@ -59,7 +60,9 @@ class Cond(HigherOrder):
         first = params["branches"][0]
         if len(operands) != len(first.in_avals):
             raise TypeError(f"cond: the branches take {len(first.in_avals)} operands, got {len(operands)}.")
-        return tuple(first.out_avals)
+        columns = zip(*[branch.out_avals for branch in params["branches"]], strict=True)
+        varies = [union([index, *column]) for column in columns]
+        return tuple([a.update(varying=v) if v else a for a, v in zip(first.out_avals, varies, strict=True)])
 
     def uses_up(self, **params: Any) -> tuple[int, ...]:
         return tuple(sorted({1 + i for branch in params["branches"] for i in used_by_steps(branch.jaxpr, ())}))

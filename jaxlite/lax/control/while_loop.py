@@ -12,12 +12,13 @@ from jaxlite.core import config, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.jaxpr import ClosedJaxpr, DebugInfo, Var, evaluate
 from jaxlite.core.key_reuse import used_by_steps
-from jaxlite.core.primitive import AxisData
+from jaxlite.core.primitive import AxisData, get
 from jaxlite.core.pytree import keystr, tree_flatten, tree_leaves_with_path
 from jaxlite.core.ref import Ref, carrying, read_all, ref_type, with_refs, write_all
 from jaxlite.core.source import current
 from jaxlite.core.trace import Tracer
 from jaxlite.core.tracebacks import boundary
+from jaxlite.core.varying import union, vary_along
 from jaxlite.interpreters.jet import jet_jaxpr, moves
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.interpreters.zeros import instantiate
@@ -52,7 +53,8 @@ class While(HigherOrder):
     name, family = "while", "while_loop"
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        return tuple(params["body_jaxpr"].out_avals)
+        varies = union(params["cond_jaxpr"].out_avals)  # devices stop at different times
+        return tuple([a.update(varying=a.varying | varies) if varies else a for a in params["body_jaxpr"].out_avals])
 
     def _parts(self, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
         c, b = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
@@ -281,14 +283,16 @@ def settle_carry(
 
 
 def _unsettled(before: ShapedArray, after: ShapedArray) -> bool:
-    """Whether a weak leaf comes out as something else that it can be promoted to."""
+    """Whether a weak leaf comes out as something else that it can be promoted to, or one that varies along more mesh
+    axes than it did."""
     other = (before.dtype, True) != (after.dtype, after.weak_type)
-    return before.weak_type and other and not dtypes.is_key(after.dtype)
+    return bool(after.varying - before.varying) or (before.weak_type and other and not dtypes.is_key(after.dtype))
 
 
 def _promoted(value: Any, before: ShapedArray, after: ShapedArray) -> Any:
     """A weak initial value in the type that it and what comes out promote to, strong from now on: so it settles."""
-    if not _unsettled(before, after):
+    value = vary_along(get("pvary"), value, after.varying)
+    if not _unsettled(before.update(varying=after.varying), after):
         return value
     dtype, _ = dtypes.promote_types((before.dtype, True), (after.dtype, after.weak_type))
     return convert(value, dtype, False)

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core import dtypes
+from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
@@ -146,6 +147,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     """``operand`` with exactly this dtype and weak type; itself where it has them already."""
+    if type(operand) is Array and operand.aval.dtype is dtype and operand.aval.weak_type == weak_type:
+        return operand
     operand = operand_of(operand)
     aval = aval_of(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type and not isinstance(operand, (bool, int, float, complex)):

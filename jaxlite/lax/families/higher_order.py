@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxlite.core.array import numpy_of
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.context import context_kept
 from jaxlite.core.effects import NO_EFFECTS, Effects
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate, subjaxprs
 from jaxlite.core.primitive import AxisData, Primitive
@@ -30,6 +31,7 @@ class HigherOrder(Primitive):
     """Base of primitives with jaxprs among their parameters."""
 
     family: ClassVar[str] = "higher_order"
+    types_variation: ClassVar[bool] = True
     multiple_results: ClassVar[bool] = True
     accepts: ClassVar[str] = "biufK"
 
@@ -46,6 +48,7 @@ def _names_in(closed: ClosedJaxpr) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(names))
 
 
+@context_kept
 def run(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     """The results of ``closed`` by eager evaluation, as NumPy arrays."""
     with current_trace(None):
