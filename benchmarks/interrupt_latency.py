@@ -183,32 +183,9 @@ def _() -> Callable[[], Any]:
     return compiled(jnp.linalg.cholesky, a + a.T + 12_000 * jnp.eye(12_000))
 
 
-@kind("FFT: one of 16 million (indivisible)")
-def _() -> Callable[[], Any]:
-    return compiled(lambda x: jnp.abs(jnp.fft.fft(x)), floats(1 << 24))
-
-
-@kind("FFT: in a loop")
-def _() -> Callable[[], Any]:
-    return again_and_again(lambda y: jnp.fft.irfft(jnp.fft.rfft(y)), floats(1 << 16), 1_000_000)
-
-
-@kind("LAPACK: eigenvalues of a batch")
-def _() -> Callable[[], Any]:
-    return compiled(jnp.linalg.eigvalsh, floats(3000, 100, 100))
-
-
 @kind("kernel: gammainc of 10 million")
 def _() -> Callable[[], Any]:
     return compiled(jax.scipy.special.gammainc, 10 * floats(10_000_000), 10 * floats(10_000_000))
-
-
-@kind("random: gamma and poisson")
-def _() -> Callable[[], Any]:
-    def function(key: Any) -> Any:
-        return jax.random.gamma(key, 2.5, (10_000_000,)).sum() + jax.random.poisson(key, 7.0, (5_000_000,)).sum()
-
-    return compiled(function, jax.random.key(0))
 
 
 @kind("gradient of a scan")

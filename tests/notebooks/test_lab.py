@@ -174,8 +174,9 @@ def test_a_breakpoint_in_a_compiled_loop_asks_in_the_page(
     # Each command, and what the outputs show after it, that often.
     answers = [("p carry, x", "Array(2.5,", 1), ("c", "Entering jdb:", 2), ("x", "Array(4.,", 1), ("c", "sum 6.5", 1)]
     for command, shown, times in answers:
-        box = page.locator(".jp-Stdin-input").last
+        box = page.wait_for_selector(".jp-Stdin-input")
         box.fill(command)
         box.press("Enter")
+        box.wait_for_element_state("hidden")  # else the next command might go into it
         page.wait_for_function(SHOWN, arg=[shown, times])
     assert not page.problems, page.problems

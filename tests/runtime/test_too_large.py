@@ -57,7 +57,7 @@ def test_a_program_names_its_largest_values_and_their_lines() -> None:
     first = pairwise.__code__.co_firstlineno
     assert "the program pairwise" in text and "arguments 4,194,304" in text
     for line in (first + 1, first + 2):
-        assert f"f32[1048576,1048576]: 4,398,046,511,104 bytes, test_refusals.py:{line} (pairwise)" in text
+        assert f"f32[1048576,1048576]: 4,398,046,511,104 bytes, test_too_large.py:{line} (pairwise)" in text
 
 
 @pytest.mark.parametrize("shape", [(2**40, 2**40), (2**62,), (2**31, 2**31)])
@@ -65,7 +65,7 @@ def test_sizes_that_overflow_inside_a_program(shape: Any) -> None:
     def f(x: Any) -> Any:
         return (x + jnp.ones(shape)).sum()
 
-    with pytest.raises(MemoryError, match=r"test_refusals.py:\d+ \(f\) gives f32\[.*2\*\*62"):
+    with pytest.raises(MemoryError, match=r"test_too_large.py:\d+ \(f\) gives f32\[.*2\*\*62"):
         jax.jit(f)(1.0)
     with pytest.raises(MemoryError, match=r"2\*\*62"):
         jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: f(c), x))(1.0)
