@@ -183,11 +183,6 @@ def _() -> Callable[[], Any]:
     return compiled(jnp.linalg.cholesky, a + a.T + 12_000 * jnp.eye(12_000))
 
 
-@kind("kernel: gammainc of 10 million")
-def _() -> Callable[[], Any]:
-    return compiled(jax.scipy.special.gammainc, 10 * floats(10_000_000), 10 * floats(10_000_000))
-
-
 @kind("gradient of a scan")
 def _() -> Callable[[], Any]:
     loss = lambda w: lax.scan(lambda c, _: (jnp.tanh(w @ c), None), jnp.ones(64), None, length=200_000)[0].sum()
