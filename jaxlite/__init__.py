@@ -38,8 +38,10 @@ from jaxlite.core.config import (
 )
 from jaxlite.core.device import Device as Device
 from jaxlite.core.dtypes import float0 as float0
+from jaxlite.core.mesh_in_use import get_abstract_mesh as get_abstract_mesh
 from jaxlite.core.partition_spec import P as P
 from jaxlite.core.shardings import NamedSharding as NamedSharding
+from jaxlite.lax.layout.resharding import reshard as reshard
 from jaxlite.transforms.autodiff import (
     grad as grad,
     hessian as hessian,
@@ -69,7 +71,6 @@ from jaxlite.transforms.device import (
     default_backend as default_backend,
     device_count as device_count,
     device_get as device_get,
-    device_put as device_put,
     devices as devices,
     local_device_count as local_device_count,
     local_devices as local_devices,
@@ -94,6 +95,14 @@ from jaxlite.transforms.jaxprs import (
 )
 from jaxlite.transforms.jit import jit as jit
 from jaxlite.transforms.meshes import make_mesh as make_mesh
+from jaxlite.transforms.placing import (
+    device_put as device_put,
+    get_mesh as get_mesh,
+    make_array_from_callback as make_array_from_callback,
+    make_array_from_process_local_data as make_array_from_process_local_data,
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    set_mesh as set_mesh,
+)
 from jaxlite.transforms.pmap import pmap as pmap
 from jaxlite.transforms.scopes import (
     ensure_compile_time_eval as ensure_compile_time_eval,

@@ -22,7 +22,7 @@ def _is(atom: Atom, value: float) -> bool:
 
 
 def _same_type(atom: Atom, eqn: JaxprEqn) -> bool:
-    return atom.aval.matches(eqn.outvars[0].aval)
+    return atom.aval.looks_like(eqn.outvars[0].aval)
 
 
 def _neutral(position: int, value: float) -> Rule:

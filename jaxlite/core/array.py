@@ -8,6 +8,7 @@ are added by ``jaxlite.numpy`` from its table.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
@@ -15,7 +16,9 @@ import numpy as np
 
 from jaxlite.core import config, dlpack, dtypes
 from jaxlite.core.avals import ShapedArray, aval_of, check_dtype
+from jaxlite.core.device import CPU
 from jaxlite.core.pytree import add_leaf_type
+from jaxlite.core.shardings import SingleDeviceSharding
 
 
 @final
@@ -135,6 +138,31 @@ class Array:
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
         return iter([self[i] for i in range(self.aval.shape[0])])  # type: ignore[index]
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return SingleDeviceSharding(CPU) if self.aval.sharding is None else self.aval.sharding
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device that has a part has the whole."""
+        return bool(self.sharding.is_fully_replicated)
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts, one for each device of this process, in the order of the mesh."""
+        return shards_of(self)
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> Array:
+        """The data of shard number ``index``."""
+        return self.addressable_shards[index].data
+
+    def of_type(self, aval: ShapedArray) -> Array:
+        """The same memory as an array of another type, of the same shape and dtype."""
+        return Array(aval, self._view, self._address, self._owner)
 
     # -- as something else --------------------------------------------------------------------
 
@@ -272,6 +300,33 @@ class Array:
 
     def __format__(self, spec: str) -> str:
         return format(self.elements[()], spec) if not self.aval.shape else format(str(self), spec)
+
+
+@final
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shard:
+    """One device's part of an array: ``index`` says which slices of it, ``replica_id`` which copy of the part."""
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Array
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+
+
+def shards_of(array: Array) -> list[Shard]:
+    """The parts of an array; devices of one process share its memory."""
+    out: list[Shard] = []
+    seen: dict[str, int] = {}
+    for device, index in array.sharding.addressable_devices_indices_map(array.shape).items():
+        replica = seen.get(repr(index), 0)
+        seen[repr(index)] = replica + 1
+        part = array.elements[index]
+        aval = ShapedArray(part.shape, array.aval.dtype, array.aval.weak_type)
+        out.append(Shard(device, index, replica, Array(aval, part)))
+    return out
 
 
 add_leaf_type(Array)

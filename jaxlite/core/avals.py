@@ -53,9 +53,21 @@ class ShapedArray:
         return self.size * int(self.dtype.itemsize)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some fields replaced."""
+        """A copy with some fields replaced; one of another shape has no sharding unless it is given."""
+        if "shape" in changes and self.sharding is not None:
+            changes.setdefault("sharding", None)
         fields = {k: changes.get(k, getattr(self, k)) for k in ("shape", "dtype", "weak_type", "sharding", "varying")}
         return ShapedArray(**fields)
+
+    def without_axis(self, axis: int) -> ShapedArray:
+        """The type of one entry along ``axis``, which lies as the whole does along the others."""
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        return self.update(shape=shape, sharding=self.sharding and self.sharding.without_axis(axis))
+
+    def with_axis(self, size: int, axis: int = 0) -> ShapedArray:
+        """The type of ``size`` of these along a new axis, which is not split."""
+        shape = (*self.shape[:axis], size, *self.shape[axis:])
+        return self.update(shape=shape, sharding=self.sharding and self.sharding.with_axis(axis))
 
     def strip_weak_type(self) -> ShapedArray:
         """The same, not weak."""
@@ -66,7 +78,19 @@ class ShapedArray:
         return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.sharding, self.varying)
 
     def matches(self, other: ShapedArray) -> bool:
-        """Equal shape and dtype: what a loop carry or a branch must keep (weak types aside)."""
+        """Equal shape, dtype and sharding: what a loop carry or a branch must keep (weak types aside)."""
+        return self.looks_like(other) and self.lies_like(other)
+
+    def lies_like(self, other: ShapedArray) -> bool:
+        """Whether both are split in the same way; what no mesh is known of is whole."""
+        if self.sharding is None or other.sharding is None:
+            known = self.sharding or other.sharding
+            return known is None or not known.spec.axes
+        alike = all([self.sharding.spec.axes_of(d) == other.sharding.spec.axes_of(d) for d in range(self.ndim)])
+        return bool(alike and self.sharding.mesh == other.sharding.mesh)
+
+    def looks_like(self, other: ShapedArray) -> bool:
+        """Equal shape and dtype: arrays of either may stand for those of the other where one device has all."""
         return self.shape == other.shape and self.dtype == other.dtype
 
     def __eq__(self, other: object) -> bool:
@@ -87,9 +111,10 @@ class ShapedArray:
         return self._hash
 
     def _dimensions(self) -> str:
-        spec = self.sharding.spec if self.sharding is not None else ()
-        spec = tuple(spec) + (None,) * (len(self.shape) - len(spec))
-        return ",".join(str(n) if axis is None else f"{n}@{axis}" for n, axis in zip(self.shape, spec, strict=True))
+        if self.sharding is None:
+            return ",".join(map(str, self.shape))
+        named = self.sharding.explicit_text(self.ndim)
+        return ",".join(f"{n}@{axes}" if axes else str(n) for n, axes in zip(self.shape, named, strict=True))
 
     def _variation(self) -> str:
         names = sorted(map(str, self.varying))

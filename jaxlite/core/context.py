@@ -26,6 +26,7 @@ class _Context(threading.local):
         self.refs: dict[int, Cell] = {}  # what refs hold in the programs being traced, by their identity
         self.axis_sizes: dict[Any, int] = {}
         self.manual: frozenset[Any] = frozenset()  # mesh axes whose devices the program being traced is written for
+        self.resolving = False  # whether what is ambiguous about shardings is resolved, as in derivatives
         self.source: SourceInfo | None = None
         self.transformation: tuple[str, ...] = ()
         self.name_stack: tuple[str, ...] = ()

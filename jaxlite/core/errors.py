@@ -56,6 +56,10 @@ class DoesNotFitError(JaxRuntimeError, MemoryError):
     """Arrays or a program would take more memory than there is; nothing has run."""
 
 
+class ShardingTypeError(Exception):
+    """Shardings of operands do not say how a result lies."""
+
+
 class NonDifferentiableError(TypeError):
     """A derivative was asked of something that has none."""
 

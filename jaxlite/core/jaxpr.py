@@ -195,7 +195,7 @@ def check(jaxpr: Jaxpr) -> None:
         if len(avals) != len(eqn.outvars):
             raise TypeError(f"{eqn.primitive} gives {len(avals)} results, the equation binds {len(eqn.outvars)}.")
         for var, aval in zip(eqn.outvars, avals, strict=True):
-            if not var.aval.matches(aval):
+            if not var.aval.looks_like(aval):
                 raise TypeError(f"{eqn.primitive} gives {aval.short()}, the equation says {var.aval.short()}.")
             if isinstance(var, Var):
                 _define(var, bound)

@@ -18,6 +18,7 @@ from jaxlite.core import runtime
 from jaxlite.core.avals import ShapedArray
 from jaxlite.core.context import context
 from jaxlite.core.effects import NO_EFFECTS, Effects
+from jaxlite.core.factors import Factors
 from jaxlite.core.varying import mark_alike
 
 registry: dict[str, Primitive] = {}
@@ -56,7 +57,8 @@ class Primitive(ABC):
     keys); ``exact`` says that ``evaluate`` gives the very bits that compiled code gives; ``identities`` names the rules
     of ``compiler.simplify`` that hold for it; ``piecewise_linear`` says that a step from any point within some
     distance moves the results by what ``jvp`` gives for it, and by no more; ``types_variation`` says that
-    ``abstract_eval`` gives the mesh axes along which results vary: those of others vary as their operands do.
+    ``abstract_eval`` gives the mesh axes along which results vary: those of others vary as their operands do;
+    ``types_sharding``, that it gives their shardings: those of others follow from ``factors``.
     """
 
     name: ClassVar[str]
@@ -67,6 +69,7 @@ class Primitive(ABC):
     identities: ClassVar[Sequence[str]] = ()
     piecewise_linear: ClassVar[bool] = False
     types_variation: ClassVar[bool] = False
+    types_sharding: ClassVar[bool] = False
     samples: ClassVar[Sequence[Sample]] = ()
 
     def __init__(self) -> None:
@@ -115,6 +118,10 @@ class Primitive(ABC):
     def to_staged(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Operands and parameters as an equation holds them: where ``bind`` takes functions, jaxprs."""
         return operands, params
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        """How the axes of operands and results belong together; None: it is computed whole on every device."""
+        return None
 
     def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:
         """Whether each element of the result is the operand's at the same row-major place, or its only one."""

@@ -153,6 +153,22 @@ class NamedSharding(Sharding):
         """The mesh axes along which every device holds the same."""
         return frozenset(self.mesh.axis_names) - set(self.spec.axes) - self.spec.unreduced
 
+    def without_axis(self, axis: int) -> NamedSharding:
+        """That of arrays without ``axis``."""
+        return NamedSharding(self.mesh, PartitionSpec(*[e for d, e in enumerate(self.spec) if d != axis]))
+
+    def with_axis(self, axis: int) -> NamedSharding:
+        """That of arrays with one more axis, which is whole."""
+        entries = [*self.spec, *[None] * (axis - len(self.spec))]
+        entries.insert(axis, None)
+        return NamedSharding(self.mesh, PartitionSpec(*entries))
+
+    def explicit_text(self, rank: int) -> list[str]:
+        """For each of ``rank`` axes, the explicit mesh axes as types print them."""
+        explicit = self.mesh.explicit_axes
+        named = [[str(n) for n in self.spec.axes_of(d) if n in explicit] for d in range(rank)]
+        return [names[0] if len(names) == 1 else f"({','.join(names)})" if names else "" for names in named]
+
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with ``mesh``, ``spec`` or ``memory_kind`` replaced."""
         fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes}

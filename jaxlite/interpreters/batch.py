@@ -22,7 +22,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
         self._trace, self.value, self.dim = trace, value, dim
         whole = aval_of(value)
-        self.aval = whole.update(shape=whole.shape[:dim] + whole.shape[dim + 1 :])
+        self.aval = whole.without_axis(dim)
 
     def describe(self) -> str:
         inner = self.value.describe() if isinstance(self.value, Tracer) else ""
@@ -122,10 +122,10 @@ def batch_jaxpr(
             place_axis(r, d, axis.size, 0) if b else r for r, d, b in zip(results, out_dims, out_batched, strict=True)
         ]
 
-    avals = [a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)]
+    avals = [a.with_axis(axis.size) if b else a for a, b in zip(closed.in_avals, batched, strict=True)]
     return stage(run, avals, closed.jaxpr.debug_info), out_batched
 
 
 def one_example(aval: ShapedArray, dim: int | None) -> ShapedArray:
     """The aval of one entry along ``dim``."""
-    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    return aval if dim is None else aval.without_axis(dim)

@@ -29,6 +29,7 @@ from jaxlite.core.jaxpr import (
     join_effects,
 )
 from jaxlite.core.primitive import Primitive
+from jaxlite.core.propagation import are_sharded, asks_for_sharding, in_program, with_shardings
 from jaxlite.core.trace import Trace, Tracer, current_trace, escaped_message
 from jaxlite.core.varying import results_of
 
@@ -75,7 +76,7 @@ class StageTrace(Trace):
 
     def argument(self, aval: ShapedArray) -> StageTracer:
         """A new argument of the jaxpr."""
-        var = Var(aval)
+        var = Var(in_program(aval))
         self.invars.append(var)
         return StageTracer(self, var, source.UNKNOWN)
 
@@ -89,7 +90,7 @@ class StageTrace(Trace):
                 return Literal(_scalar(value, aval), aval)
         var = self.constants.get(id(value))
         if var is None:
-            var = self.constants[id(value)] = Var(aval_of(value))
+            var = self.constants[id(value)] = Var(in_program(aval_of(value)))
             self.kept.append(value)
         return var
 
@@ -98,9 +99,12 @@ class StageTrace(Trace):
             raise UnexpectedTracerError("An operation was staged into a jaxpr that is already finished.")
         operands, params = primitive.to_staged(operands, params)
         atoms = tuple([self.atom(o) for o in operands])
-        avals: Sequence[ShapedArray] = primitive.abstract_eval(*[a.aval for a in atoms], **params)
+        given = [a.aval for a in atoms]
+        avals: Sequence[ShapedArray] = primitive.abstract_eval(*given, **params)
         if context.manual:
-            avals = results_of(primitive, [a.aval for a in atoms], avals)
+            avals = results_of(primitive, given, avals)
+        if are_sharded(given) or asks_for_sharding(params):
+            avals = with_shardings(primitive, given, avals, params)
         outvars = tuple([Var(a) for a in avals])
         where = source.current()
         eqn = JaxprEqn(primitive, atoms, outvars, params, primitive.effects(**params), where)

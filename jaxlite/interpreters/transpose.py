@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxlite.core.context import context_kept
+from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.context import context, context_kept
 from jaxlite.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from jaxlite.core.partition_spec import PartitionSpec
+from jaxlite.core.primitive import get
+from jaxlite.core.propagation import in_program
+from jaxlite.core.shardings import NamedSharding
 from jaxlite.core.source import working_on
 from jaxlite.interpreters.zeros import LinearOperand, Zero, add
 
@@ -61,7 +66,20 @@ def _pull_back(eqn: JaxprEqn, known: dict[Any, Any], linear: set[Var], pending: 
         else:
             operands.append(LinearOperand(atom.aval) if atom in linear else known[atom])
     with working_on(eqn.source, "transpose"):
+        before, context.resolving = context.resolving, True
         pulled = eqn.primitive.transpose(given, *operands, **eqn.params)
+        context.resolving = before
         for atom, operand, cotangent in zip(eqn.invars, operands, pulled, strict=True):
             if type(operand) is LinearOperand and cotangent is not None:
-                pending[atom] = add(pending.get(atom), cotangent)
+                pending[atom] = add(pending.get(atom), _laid_out(cotangent, operand.aval))
+
+
+def _laid_out(cotangent: Any, aval: ShapedArray) -> Any:
+    """The cotangent laid out as the value whose it is."""
+    if type(cotangent) is Zero:
+        return cotangent
+    given = in_program(aval_of(cotangent))
+    if given.lies_like(aval):
+        return cotangent
+    sharding = aval.sharding or NamedSharding(given.sharding.mesh, PartitionSpec())
+    return get("reshard").bind(cotangent, dst_sharding=sharding)

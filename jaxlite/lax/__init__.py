@@ -130,6 +130,7 @@ from jaxlite.lax.indexing.scatter import (
     scatter_mul as scatter_mul,
 )
 from jaxlite.lax.layout.iota import broadcasted_iota as broadcasted_iota, iota as iota
+from jaxlite.lax.layout.resharding import with_sharding_constraint as with_sharding_constraint
 from jaxlite.lax.layout.shaping import (
     broadcast as broadcast,
     broadcast_in_dim as broadcast_in_dim,

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.device import check_placement
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.precision import check_precision
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
@@ -22,6 +22,7 @@ from jaxlite.lax.convert import operands_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.families.elementwise import check_accepts, check_same_dtypes
 from jaxlite.lax.layout.shaping import transpose
+from jaxlite.lax.placed import placed
 
 Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -82,6 +83,16 @@ class DotGeneral(Primitive):
                 shape, x.dtype if preferred is None else preferred, preferred is None and x.weak_type and y.weak_type
             ),
         )
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        (x, y), ((xc, yc), (xb, yb)) = avals, params["dimension_numbers"]
+        right = [x.ndim + d for d in range(y.ndim)]
+        for a, b in zip((*xc, *xb), (*yc, *yb), strict=True):
+            right[b] = a
+        left = axes_of(range(x.ndim))
+        out = (*xb, *free_axes(x.ndim, xc, xb), *[right[d] for d in free_axes(y.ndim, yc, yb)])
+        sizes = {**dict(enumerate(x.shape)), **{x.ndim + d: n for d, n in enumerate(y.shape)}}
+        return Factors((left, axes_of(right)), (axes_of(out),), sizes, reduced=dict.fromkeys(xc, "psum"))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         x, y = arrays
@@ -178,6 +189,7 @@ def _pull_back(cotangent: Any, aval: ShapedArray, other: Any, params: dict[str, 
 dot_general_p = DotGeneral()
 
 
+@placed
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -194,7 +206,6 @@ def dot_general(
     >>> dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    check_placement("dot_general", out_sharding=out_sharding)
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = tuple(tuple(tuple(operator.index(d) for d in axes) for axes in pair) for pair in ((xc, yc), (xb, yb)))
     check_precision(precision)

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.factors import Factors, leading, pointwise
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, zero_of
@@ -66,6 +67,9 @@ class Threefry2x32(_WithoutDerivative):
         out = ShapedArray(common_shape(self.name, avals), _U32)
         return out, out
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return pointwise(avals, results)
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         def rotate(x: Any, by: int) -> Any:
             return (x << np.uint32(by)) | (x >> np.uint32(32 - by))
@@ -100,6 +104,9 @@ class RandomWrap(_WithoutDerivative):
             raise TypeError(f"Key data must be uint32 with a last axis of 2, got {aval}.")
         return (ShapedArray(aval.shape[:-1], dtypes.KEY),)
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return leading(avals[0], results[0], "The two words of a key must not be split.")
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         words = np.ascontiguousarray(arrays[0])
         return (words.reshape(-1).view(_U64).reshape(words.shape[:-1]),)
@@ -132,6 +139,9 @@ class RandomUnwrap(_WithoutDerivative):
         if not dtypes.is_key(aval.dtype):
             raise TypeError(f"Expected random keys, got {aval}.  Make one with jax.random.key(seed).")
         return (ShapedArray((*aval.shape, 2), _U32),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return leading(avals[0], results[0], "The two words of a key must not be split.")
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         keys = np.asarray(arrays[0], order="C")

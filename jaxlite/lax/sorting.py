@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.factors import Factors, along
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import place_axis
 from jaxlite.interpreters.zeros import Zero, zero_of
@@ -38,6 +39,11 @@ class Sort(Primitive):
         if not 0 <= params["dimension"] < max(avals[0].ndim, 1):
             raise ValueError(f"sort: dimension {params['dimension']} is out of bounds for shape {avals[0].shape}.")
         return avals
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        why = "Arguments to sort must be unsharded over the sorting dimension."
+        one = along(avals[0].shape, [params["dimension"]], why)
+        return Factors(one.operands * len(avals), one.results * len(results), one.sizes, whole=one.whole)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         axis = params["dimension"]

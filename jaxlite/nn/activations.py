@@ -10,8 +10,8 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import absolute, add2, divide2, maximum2, minimum2, multiply2, negative2, square
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.float_functions import expm1, logaddexp_, sqrt, tanh as tanh
@@ -206,6 +206,7 @@ def log1mexp(x: Any) -> Any:
     return _log1mexp(array_operand("log1mexp", *promoted_float("log1mexp", x)))
 
 
+@placed
 def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: Any = -1, out_sharding: Any = None) -> Any:
     """1 at the place along a new axis that ``x`` names, 0 elsewhere (everywhere, where there is no such place).
 
@@ -213,7 +214,6 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: Any = -1, out_
     >>> one_hot(jnp.array([1]), 3)
     Array([[0., 1., 0.]], dtype=float32)
     """
-    check_placement("one_hot", out_sharding=out_sharding)
     value = asarray(x)
     classes = operator.index(num_classes)
     wanted = dtypes.canonicalize(np.float64) if dtype is None else user_dtype(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -10,8 +11,8 @@ import numpy as np
 
 from jaxlite import random
 from jaxlite.core import dtypes
-from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.creation import full, ones as ones_of, zeros as zeros_of
 
@@ -22,27 +23,30 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Any, dtype: Any = ..., out_sharding: Any = None) -> Any: ...
 
 
+an_initializer = functools.partial(placed, called="an initializer")
+
+
 def _float(dtype: Any) -> Any:
     return dtypes.canonicalize(np.float64 if dtype is None else dtype)
 
 
+@placed
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Zeros."""
-    check_placement("zeros", out_sharding=out_sharding)
     return zeros_of(shape, _float(dtype))
 
 
+@placed
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Ones."""
-    check_placement("ones", out_sharding=out_sharding)
     return ones_of(shape, _float(dtype))
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """Everywhere ``value``."""
 
+    @an_initializer
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        check_placement("an initializer", out_sharding=out_sharding)
         return full(shape, value, _float(dtype))
 
     return init
@@ -51,8 +55,8 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
     """Spread evenly from 0 to ``scale``."""
 
+    @an_initializer
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        check_placement("an initializer", out_sharding=out_sharding)
         return multiply2(random.uniform(key, shape, _float(dtype)), convert(scale, _float(dtype)))
 
     return init
@@ -61,8 +65,8 @@ def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
 def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
     """Normal of deviation ``stddev``."""
 
+    @an_initializer
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        check_placement("an initializer", out_sharding=out_sharding)
         return multiply2(random.normal(key, shape, _float(dtype)), convert(stddev, _float(dtype)))
 
     return init
@@ -71,8 +75,8 @@ def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
 def truncated_normal(stddev: Any = 0.01, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
     """Normal of deviation ``stddev``, cut off at ``lower`` and ``upper`` deviations."""
 
+    @an_initializer
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        check_placement("an initializer", out_sharding=out_sharding)
         wanted = _float(dtype)
         return multiply2(random.truncated_normal(key, lower, upper, shape, wanted), convert(stddev, wanted))
 
@@ -98,8 +102,8 @@ def variance_scaling(
     """Values of variance ``scale`` divided by the number of inputs ("fan_in"), outputs, their mean or geometric
     mean."""
 
+    @an_initializer
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        check_placement("an initializer", out_sharding=out_sharding)
         wanted = _float(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         shares = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.promotion import array_operand, as_type, axis_of, common_type, expand_to, refuse_out, result_shape
 
@@ -26,6 +26,7 @@ def _pair(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return as_type(x, dtype, weak), as_type(y, dtype, weak), weak
 
 
+@placed
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -35,7 +36,6 @@ def matmul(
     >>> matmul(jnp.ones((2, 3)), jnp.ones(3))
     Array([3., 3.], dtype=float32)
     """
-    check_placement("matmul", out_sharding=out_sharding)
     x, y, _ = _pair("matmul", a, b)
     if len(x.shape) == 2 == len(y.shape):
         return _product(x, y, _MATRICES, precision, preferred_element_type)
@@ -97,9 +97,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return _product(x, y, ((last, last), (batch, batch)), precision, preferred_element_type)
 
 
+@placed
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """The last axis of ``a`` with the last but one of ``b`` (the only one of a vector); scalars multiply."""
-    check_placement("dot", out_sharding=out_sharding)
     x, y, _ = _pair("dot", a, b)
     if not x.shape or not y.shape:
         return multiply2(x, y)
@@ -130,6 +130,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return multiply2(lax.reshape(x, (n, 1)), lax.reshape(y, (1, m)))
 
 
+@placed
 def tensordot(
     a: Any,
     b: Any,
@@ -140,7 +141,6 @@ def tensordot(
     out_sharding: Any = None,
 ) -> Any:
     """The last ``axes`` axes of ``a`` with the first of ``b`` contracted, or pairs of axes given as two lists."""
-    check_placement("tensordot", out_sharding=out_sharding)
     x, y, _ = _pair("tensordot", a, b)
     left, right = _tensordot_axes(axes, len(x.shape), len(y.shape))
     for i, j in zip(left, right, strict=True):

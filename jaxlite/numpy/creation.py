@@ -12,15 +12,16 @@ from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, to_array
 from jaxlite.core.avals import aval_of, check_dtype
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_leaves
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.promotion import as_type, check_arraylike, common_type, dtype_or, user_dtype
 
 
+@placed
 def array(
     object: Any, dtype: Any = None, *, copy: bool = True, order: Any = "K", ndmin: int = 0, device: Any = None,
     out_sharding: Any = None,
@@ -30,7 +31,6 @@ def array(
     >>> array([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
-    check_placement("array", device=device, out_sharding=out_sharding)
     refuse("array", "order", "K" if order is None else order, "K", "elements always lie in C order")
     wanted = None if dtype is None else user_dtype(dtype)
     out = _array_of(object, wanted)
@@ -39,11 +39,11 @@ def array(
     return lax.reshape(out, (1,) * missing + aval_of(out).shape) if missing > 0 else out
 
 
+@placed
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, device: Any = None, out_sharding: Any = None
 ) -> Any:
     """``a`` as an array; itself where it is one of that dtype already."""
-    check_placement("asarray", device=device, out_sharding=out_sharding)
     refuse("asarray", "order", "K" if order is None else order, "K", "elements always lie in C order")
     if dtype is None and not copy and (type(a) is Array or isinstance(a, Tracer)):
         return a
@@ -124,9 +124,9 @@ def _of_list(value: Any, dtype: Any) -> Any:
     return lax.concatenate([lax.reshape(as_type(p, dtype), (1, *shape)) for p in parts], 0)
 
 
+@placed
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ``shape`` whose elements are ``fill_value`` (a scalar, or an array that broadcasts)."""
-    check_placement("full", device=device, out_sharding=out_sharding)
     check_arraylike("full", fill_value)
     wanted = None if dtype is None else user_dtype(dtype)
     value = operand_of(fill_value)
@@ -146,29 +146,29 @@ def _check_lengths(shape: Any) -> None:
         raise TypeError(f"shape must have every element be nonnegative, got {tuple(lengths)}.")
 
 
+@placed
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros."""
-    check_placement("zeros", device=device, out_sharding=out_sharding)
     return full(shape, 0, dtypes.canonicalize(np.float64) if dtype is None else dtype)
 
 
+@placed
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones."""
-    check_placement("ones", device=device, out_sharding=out_sharding)
     return full(shape, 1, dtypes.canonicalize(np.float64) if dtype is None else dtype)
 
 
+@placed
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros: there are no arrays without values."""
-    check_placement("empty", device=device, out_sharding=out_sharding)
     return zeros(shape, dtype)
 
 
+@placed
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
     """An array of the shape and dtype of ``a`` whose elements are ``fill_value``."""
-    check_placement("full_like", device=device, out_sharding=out_sharding)
     if not hasattr(a, "shape") or not hasattr(a, "dtype"):
         check_arraylike("full_like", a)
         a = operand_of(a)
@@ -183,24 +183,25 @@ def full_like(
     return convert(out, out.dtype, True) if weak and not aval_of(operand_of(fill_value)).shape else out
 
 
+@placed
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Zeros of the shape and dtype of ``a``."""
-    check_placement("zeros_like", device=device, out_sharding=out_sharding)
     return full_like(a, 0, dtype, shape)
 
 
+@placed
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Ones of the shape and dtype of ``a``."""
-    check_placement("ones_like", device=device, out_sharding=out_sharding)
     return full_like(a, 1, dtype, shape)
 
 
+@placed
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of the shape and dtype of ``prototype``."""
-    check_placement("empty_like", device=device)
     return full_like(prototype, 0, dtype, shape)
 
 
+@placed
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """Ones on diagonal ``k`` of an ``N`` by ``M`` matrix of zeros.
 
@@ -208,7 +209,6 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    check_placement("eye", device=device)
     rows, columns = operator.index(N), operator.index(N if M is None else M)
     if rows < 0 or columns < 0:
         raise ValueError(f"negative dimensions are not allowed, got {rows} and {columns}")

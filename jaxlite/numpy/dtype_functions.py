@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.promotion import array_operand, is_arraylike, user_dtype
 
 _KINDS = {
@@ -106,8 +106,8 @@ class iinfo:
         return np.iinfo(dtypes.as_dtype(int_type))
 
 
+@placed
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """``x`` cast to ``dtype``; complex values lose their imaginary part."""
-    check_placement("astype", device=device)
     value = array_operand("astype", x)
     return convert(value, dtypes.canonicalize(np.float64) if dtype is None else user_dtype(dtype))

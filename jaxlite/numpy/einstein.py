@@ -16,13 +16,14 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import multiply2
 from jaxlite.numpy.promotion import array_operand, as_type, common_type, refuse_out
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+@placed
 def einsum(
     subscripts: Any, /, *operands: Any, out: Any = None, optimize: Any = "auto", precision: Any = None,
     preferred_element_type: Any = None, _dot_general: Any = lax.dot_general, out_sharding: Any = None,
@@ -33,7 +34,6 @@ def einsum(
     >>> einsum("i,i->", jnp.arange(3), jnp.arange(3))
     Array(5, dtype=int32)
     """
-    check_placement("einsum", out_sharding=out_sharding)
     refuse_out("einsum", out)
     subscripts, values = _string_form(subscripts, operands)
     arrays = [array_operand("einsum", v) for v in values]

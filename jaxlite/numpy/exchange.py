@@ -8,10 +8,11 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import from_numpy
-from jaxlite.core.device import check_placement
 from jaxlite.core.dlpack import tensor
+from jaxlite.lax.placed import placed
 
 
+@placed
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array on the memory of another library's, or of a copy where it cannot be used as it lies.
 
@@ -23,7 +24,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     >>> from_dlpack(np.arange(3.0, dtype=np.float32))
     Array([0., 1., 2.], dtype=float32)
     """
-    check_placement("from_dlpack", device=device)
     view = tensor(x, copy)
     wanted = dtypes.canonicalize(view.dtype)
     fits = view.dtype == wanted and view.flags.c_contiguous and view.flags.aligned

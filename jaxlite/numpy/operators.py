@@ -10,10 +10,10 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.elementwise.casts import bitcast_convert_type
+from jaxlite.lax.placed import placed
 from jaxlite.numpy import (
     arithmetic,
     contractions,
@@ -131,9 +131,9 @@ def _round(self: Any, ndigits: Any = None) -> Any:
     return dtype_functions.astype(out, int) if ndigits is None else out
 
 
+@placed
 def _reshape(self: Any, *args: Any, order: str = "C", copy: Any = None, out_sharding: Any = None) -> Any:
     """The elements under another shape: lengths, or one tuple of them."""
-    check_placement("reshape", out_sharding=out_sharding)
     lengths = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     if len(args) == 1 and not isinstance(args[0], (tuple, list)):
         lengths = args[0]
@@ -147,9 +147,9 @@ def _transpose(self: Any, *args: Any) -> Any:
     return shaping.transpose(self, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args)
 
 
+@placed
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """Cast to ``dtype``."""
-    check_placement("astype", device=device)
     return dtype_functions.astype(self, dtype)
 
 
@@ -158,9 +158,9 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return selection.clip(self, min, max)
 
 
+@placed
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """All elements along one axis."""
-    check_placement("flatten", out_sharding=out_sharding)
     return shaping.ravel(self, order)
 
 
@@ -214,9 +214,9 @@ def _devices(self: Any) -> Any:
     return set(devices())
 
 
-def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+@placed
+def _to_device(self: Any, device: Any = None, *, stream: Any = None) -> Any:
     """The array on ``device``."""
-    check_placement("to_device", device=device)
     refuse("to_device", "stream", stream, None, "the CPU has no streams")
     return self
 

@@ -10,10 +10,10 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import _select
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.promotion import (
@@ -43,6 +43,7 @@ def _concrete(name: str, value: Any) -> Any:
     return value
 
 
+@placed
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -51,7 +52,6 @@ def arange(
     >>> arange(3)
     Array([0, 1, 2], dtype=int32)
     """
-    check_placement("arange", device=device, out_sharding=out_sharding)
     wanted = None if dtype is None else user_dtype(dtype)
     given = {"start": start, "stop": stop, "step": step}
     for name, value in given.items():
@@ -70,6 +70,7 @@ def arange(
     return asarray(values.astype(wanted))
 
 
+@placed
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -79,7 +80,6 @@ def linspace(
     >>> linspace(0, 1, 3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    check_placement("linspace", device=device)
     number = operator.index(num)
     if number < 0:
         raise ValueError(f"Number of samples, {number}, must be non-negative.")

@@ -12,10 +12,10 @@ from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import remainder, subtract2
 from jaxlite.numpy.joining import concatenate, joined
 from jaxlite.numpy.logic import not_equal
@@ -116,9 +116,9 @@ def tile(A: Any, reps: Any) -> Any:
     return lax.reshape(lax.broadcast_in_dim(x, doubled, kept), [c * n for c, n in zip(counts, shape, strict=True)])
 
 
+@placed
 def repeat(a: Any, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None, out_sharding: Any = None) -> Any:
     """Each element ``repeats`` times (a number, or one for each) along ``axis`` (None: flattened)."""
-    check_placement("repeat", out_sharding=out_sharding)
     x = array_operand("repeat", a)
     if axis is None:
         x, axis = ravel(x), 0

@@ -10,9 +10,9 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.lax.convert import constant
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.logic import logical_not
@@ -124,9 +124,9 @@ def isin(
     return logical_not(found) if invert else found
 
 
+@placed
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: Any = None, out_sharding: Any = None) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights."""
-    check_placement("bincount", out_sharding=out_sharding)
     values = array_operand("bincount", x)
     if not dtypes.is_integer(values.dtype):
         raise TypeError(f"x argument to bincount must have an integer type; got {values.dtype.name}")

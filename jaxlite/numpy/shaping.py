@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.promotion import array_operand, axes_of, axis_of, check_arraylike, expand_to, result_shape
 
 
@@ -65,6 +65,7 @@ def new_shape(old: tuple[int, ...], wanted: Any) -> tuple[int, ...]:
     return lengths
 
 
+@placed
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None, out_sharding: Any = None) -> Any:
     """The elements in the same order under another shape; one length may be -1.
 
@@ -73,7 +74,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None, out_shard
     Array([[0, 1],
            [2, 3]], dtype=int32)
     """
-    check_placement("reshape", out_sharding=out_sharding)
     x = array_operand("reshape", a)
     lengths = new_shape(x.shape, shape)
     if order == "C":
@@ -88,9 +88,9 @@ def _reversed(x: Any) -> Any:
     return lax.transpose(x, tuple(range(len(aval_of(x).shape)))[::-1])
 
 
+@placed
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """All elements along one axis."""
-    check_placement("ravel", out_sharding=out_sharding)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     return reshape(a, (-1,) if aval_of(array_operand("ravel", a)).size else (0,), order)
@@ -191,9 +191,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={lengths}") from None
 
 
+@placed
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """``array`` repeated to ``shape`` by NumPy's rules."""
-    check_placement("broadcast_to", out_sharding=out_sharding)
     x = array_operand("broadcast_to", array)
     wanted = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
     lead = len(wanted) - len(x.shape)

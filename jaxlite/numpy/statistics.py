@@ -10,10 +10,10 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import _select, divide2, multiply2, subtract2
 from jaxlite.numpy.promotion import array_operand, axes_of, constant_like, expand_to, refuse_out, to_float, user_dtype
 from jaxlite.numpy.reductions import sum_
@@ -172,12 +172,12 @@ def _read(x: Any, places: Any) -> Any:
     return take_along_axis(spread, convert(places, np.dtype(np.int32)), -1)
 
 
+@placed
 def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, *, weights: Any = None, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """``quantile`` with ``q`` in percent."""
-    check_placement("percentile", out_sharding=out_sharding)
     refuse_out("percentile", out)
     share = divide2(array_operand("percentile", q), 100)
     return quantile(a, share, axis, None, overwrite_input, method, keepdims, weights=weights)

@@ -5,6 +5,7 @@ Static positions and slices become ``dynamic_update_slice``; all else a scatter 
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, final
@@ -14,10 +15,10 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.indexing.places import GatherScatterMode, ScatterDimensionNumbers
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import add2, divide2, maximum2, minimum2, multiply2, power
 from jaxlite.numpy.creation import ones_like
 from jaxlite.numpy.indexing import Item, parse, places, static_index, static_place, take_index, without_scalar_masks
@@ -66,12 +67,12 @@ class IndexUpdateRef:
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
+    @functools.partial(placed, called="at[...].get")
     def get(
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
         fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Any:  # fmt: skip
         """``x[index]``, with ``mode`` saying what is read outside."""
-        check_placement("at[...].get", out_sharding=out_sharding)
         return take_index(
             self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
         )
@@ -131,12 +132,12 @@ class IndexUpdateRef:
         return self._update("set", func(take_index(self.array, self.index, options.get("mode"))), options)
 
 
+@functools.partial(placed, called="at[...] update")
 def update(
     x: Any, index: Any, values: Any, kind: str, *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
 ) -> Any:  # fmt: skip
     """``x`` updated at ``index``; values broadcast to ``x[index]``, the result keeps the dtype of ``x``."""
-    check_placement(f"at[...].{kind}", out_sharding=out_sharding)
     if not is_arraylike(values):
         values = _from_nested(values)
     y = operand_of(values)

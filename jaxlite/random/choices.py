@@ -10,10 +10,10 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.errors import ConcretizationTypeError
 from jaxlite.core.trace import Tracer, concretization_message
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.arithmetic import add2, multiply2, subtract2
 from jaxlite.numpy.cumulative import cumsum
 from jaxlite.numpy.picking import take
@@ -46,6 +46,7 @@ def shuffled(words: Any, x: Any, axis: int) -> Any:
     return x
 
 
+@placed
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
     """``x`` (or the numbers below it) in random order along ``axis``; each line its own order where ``independent``.
 
@@ -53,7 +54,6 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> permutation(key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
     """
-    check_placement("permutation", out_sharding=out_sharding)
     words = words_of("permutation", key)
     check_arraylike("permutation", x)
     value = array_operand("permutation", x)
@@ -118,12 +118,12 @@ def _places(key: Any, n: int, lengths: tuple[int, ...], draws: int, replace: boo
     return convert(searchsorted(sums, drawn), index_dtype)
 
 
+@placed
 def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """Positions along ``axis`` drawn with probability proportional to ``exp(logits)``: the largest of Gumbel draws."""
-    check_placement("categorical", out_sharding=out_sharding)
     words_of("categorical", key, uses_up=False)
     scores = array_operand("categorical", logits)
     rank = len(scores.shape)

@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxlite import lax
 from jaxlite.core import dtypes
-from jaxlite.core.device import check_placement
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy import linalg
 from jaxlite.numpy.arithmetic import add2, divide2, multiply2, power
 from jaxlite.numpy.dtype_functions import finfo
@@ -23,6 +23,7 @@ from jaxlite.transforms.jit import jit
 _ONE = np.float32(1)
 
 
+@placed
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard normal floats.
 
@@ -30,7 +31,6 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     >>> normal(key(0)).dtype
     dtype('float32')
     """
-    check_placement("normal", out_sharding=out_sharding)
     return normal_of(words_of("normal", key), shape_of(shape), float_dtype("normal", dtype))
 
 
@@ -47,11 +47,11 @@ def _normal(words: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(dtype.type(np.sqrt(2)), lax.erf_inv(drawn))
 
 
+@placed
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
     """Normal floats between ``lower`` and ``upper``."""
-    check_placement("truncated_normal", out_sharding=out_sharding)
     words, wanted = words_of("truncated_normal", key), float_dtype("truncated_normal", dtype)
     low, high = (parameter("truncated_normal", v, wanted) for v in (lower, upper))
     lengths = lengths_of("truncated_normal", shape, low, high)
@@ -64,16 +64,16 @@ def truncated_normal(
     return clip(out, inside, inside_high)
 
 
+@placed
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Waiting times of rate 1."""
-    check_placement("exponential", out_sharding=out_sharding)
     drawn = uniform_of(words_of("exponential", key), shape_of(shape), float_dtype("exponential", dtype))
     return lax.neg(lax.log1p(lax.neg(drawn)))
 
 
+@placed
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
     """Largest of many: -log(-log(uniform)); ``mode="high"`` draws the tail with twice the bits."""
-    check_placement("gumbel", out_sharding=out_sharding)
     words, wanted, lengths = words_of("gumbel", key), float_dtype("gumbel", dtype), shape_of(shape)
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
@@ -91,42 +91,42 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
     return lax.neg(lax.log(lax.neg(lax.log(drawn))))
 
 
+@placed
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Exponential to both sides."""
-    check_placement("laplace", out_sharding=out_sharding)
     wanted = float_dtype("laplace", dtype)
     low = wanted.type(-1.0 + float(finfo(wanted).epsneg))
     drawn = uniform_of(words_of("laplace", key), shape_of(shape), wanted, low, 1.0)
     return lax.mul(lax.sign(drawn), lax.log1p(lax.neg(lax.abs(drawn))))
 
 
+@placed
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Log-odds of a uniform draw."""
-    check_placement("logistic", out_sharding=out_sharding)
     wanted = float_dtype("logistic", dtype)
     drawn = uniform_of(words_of("logistic", key), shape_of(shape), wanted, finfo(wanted).tiny, 1.0)
     return lax.sub(lax.log(drawn), lax.log1p(lax.neg(drawn)))
 
 
+@placed
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The tangent of a uniform angle."""
-    check_placement("cauchy", out_sharding=out_sharding)
     wanted = float_dtype("cauchy", dtype)
     drawn = uniform_of(words_of("cauchy", key), shape_of(shape), wanted, finfo(wanted).eps, 1.0)
     return lax.tan(lax.mul(wanted.type(np.pi), lax.sub(drawn, wanted.type(0.5))))
 
 
+@placed
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Power law of exponent ``b``, from 1."""
-    check_placement("pareto", out_sharding=out_sharding)
     wanted = float_dtype("pareto", dtype)
     exponent = parameter("pareto", b, wanted)
     return lax.exp(divide2(exponential(key, lengths_of("pareto", shape, exponent), wanted), exponent))
 
 
+@placed
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The length of a plane vector of normals of deviation ``scale``."""
-    check_placement("rayleigh", out_sharding=out_sharding)
     words, wanted = words_of("rayleigh", key), float_dtype("rayleigh", dtype)
     factor = parameter("rayleigh", scale, wanted)
     lengths = lengths_of("rayleigh", shape, factor)
@@ -134,9 +134,9 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     return lax.mul(expand_to(factor, lengths), root)
 
 
+@placed
 def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The exponential of a normal draw of deviation ``sigma``."""
-    check_placement("lognormal", out_sharding=out_sharding)
     wanted = float_dtype("lognormal", dtype)
     deviation = parameter("lognormal", sigma, wanted)
     lengths = lengths_of("lognormal", shape, deviation)
@@ -151,9 +151,9 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     return multiply2(power(wait, divide2(1.0, concentration)), scale)
 
 
+@placed
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The length of a vector of three normals."""
-    check_placement("maxwell", out_sharding=out_sharding)
     wanted = float_dtype("maxwell", dtype)
     return linalg.norm(normal(key, (*shape_of(shape), 3), wanted), axis=-1)
 
@@ -168,11 +168,11 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     return add2(multiply2(draws, scale), loc)
 
 
+@placed
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
     """The triangular distribution from ``left`` to ``right`` with its peak at ``mode``."""
-    check_placement("triangular", out_sharding=out_sharding)
     words, wanted = words_of("triangular", key), float_dtype("triangular", dtype)
     ends = [parameter("triangular", v, wanted) for v in (left, mode, right)]
     lengths = lengths_of("triangular", shape, *ends)
@@ -183,9 +183,9 @@ def triangular(
     return lax.select(lax.lt(drawn, (peak - low) / (high - low)), rising, falling)
 
 
+@placed
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """The inverse Gaussian distribution."""
-    check_placement("wald", out_sharding=out_sharding)
     words, wanted = words_of("wald", key), float_dtype("wald", dtype)
     centre = parameter("wald", mean, wanted)
     lengths = lengths_of("wald", shape, centre)
@@ -198,9 +198,9 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     return lax.select(lax.le(z, centre / (centre + x)), x, squared / x)
 
 
+@placed
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """How many tosses until the first success of probability ``p``."""
-    check_placement("geometric", out_sharding=out_sharding)
     words = words_of("geometric", key)
     wanted = dtypes.canonicalize(np.int64) if dtype is None else user_dtype(dtype)
     if not dtypes.is_integer(wanted):

@@ -11,9 +11,9 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.elementwise.casts import convert
+from jaxlite.lax.placed import placed
 from jaxlite.numpy.dtype_functions import finfo
 from jaxlite.numpy.promotion import array_operand, check_arraylike, expand_to, result_shape, user_dtype
 from jaxlite.random.keys import pair_of, two_keys, words_of
@@ -53,9 +53,9 @@ def check_shape(name: str, shape: tuple[int, ...], *parameters: tuple[int, ...])
         )
 
 
+@placed
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random bits as unsigned integers."""
-    check_placement("bits", out_sharding=out_sharding)
     words = words_of("bits", key)
     wanted = dtypes.canonicalize(np.uint64) if dtype is None else user_dtype(dtype)
     if wanted.kind != "u":
@@ -63,6 +63,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits(*pair_of(words), wanted.itemsize * 8, shape_of(shape))
 
 
+@placed
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
 ) -> Any:
@@ -72,7 +73,6 @@ def uniform(
     >>> uniform(key(0))
     Array(0.947667, dtype=float32)
     """
-    check_placement("uniform", out_sharding=out_sharding)
     return uniform_of(words_of("uniform", key), shape_of(shape), float_dtype("uniform", dtype), minval, maxval)
 
 
@@ -116,9 +116,9 @@ def _clipped(value: Any, dtype: Any) -> Any:
     return convert(lax.clamp(value.dtype.type(low), value, value.dtype.type(high)), dtype)
 
 
+@placed
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Integers from ``minval`` to below ``maxval``."""
-    check_placement("randint", out_sharding=out_sharding)
     words = words_of("randint", key)
     wanted = dtypes.canonicalize(np.int64) if dtype is None else user_dtype(dtype)
     if not dtypes.is_integer(wanted):
@@ -157,9 +157,9 @@ def _integers(words: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtyp
     return lax.add(low, convert(lax.rem(offset, span), dtype))
 
 
+@placed
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
     """True with probability ``p``."""
-    check_placement("bernoulli", out_sharding=out_sharding)
     words = words_of("bernoulli", key)
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
@@ -179,9 +179,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     return lax.lt(second, lax.sub(probability, first))
 
 
+@placed
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1, each with probability 1/2."""
-    check_placement("rademacher", out_sharding=out_sharding)
     wanted = dtypes.canonicalize(np.int64) if dtype is None else user_dtype(dtype)
     if not (dtypes.is_integer(wanted) or dtypes.is_float(wanted)):
         raise ValueError(f"dtype argument to `rademacher` must be an int or float dtype, got {wanted.name}")

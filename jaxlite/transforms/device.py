@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from jaxlite.core import config, dtypes
-from jaxlite.core.array import Array, to_array
+from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.device import Device, check_placement, device_of
+from jaxlite.core.device import Device, device_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
 from jaxlite.core.ref import AbstractRef, Ref
-from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
 
 
@@ -75,12 +74,6 @@ def process_index(backend: str | None = None) -> int:
 def process_count(backend: str | None = None) -> int:
     """The number of processes: 1."""
     return len({device.process_index for device in devices(backend)})
-
-
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """``x`` (a pytree) as arrays on a device."""
-    check_placement("device_put", device=device, src=src)
-    return tree_map(lambda leaf: leaf if isinstance(leaf, Tracer) else to_array(operand_of(leaf)), x)
 
 
 def device_get(x: Any) -> Any:

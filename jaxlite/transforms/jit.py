@@ -22,6 +22,7 @@ from jaxlite.core.context import context
 from jaxlite.core.device import CPU, check_placement
 from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.mesh_in_use import mesh_in_use
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.core.ref import CapturedRef, Ref, belongs_here, noted
 from jaxlite.core.trace import Tracer
@@ -263,7 +264,7 @@ class JitFunction:
 def _more_of_the_key() -> tuple[Any, ...]:
     """Named axes in scope and flags: what a program depends on besides its arguments."""
     axes = context.axis_sizes
-    return tuple(axes.items()) if axes else (), config.tracing_key()
+    return tuple(axes.items()) if axes else (), config.tracing_key(), mesh_in_use.value, context.resolving
 
 
 _caches: weakref.WeakKeyDictionary[Any, dict[Any, Bounded[Any, Traced]]] = weakref.WeakKeyDictionary()

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, final
 
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
 from jaxlite.core.errors import refuse
-from jaxlite.core.jaxpr import ClosedJaxpr, evaluate
 from jaxlite.core.mesh import AnyMesh
 from jaxlite.core.partition_spec import PartitionSpec
-from jaxlite.core.primitive import AxisData
 from jaxlite.core.pytree import broadcast_prefix, tree_flatten, tree_leaves
 from jaxlite.core.tracebacks import boundary
-from jaxlite.interpreters.batch import batch
 from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
-from jaxlite.lax.layout.shaping import broadcast_in_dim, reshape, transpose
+from jaxlite.transforms.all_devices import run_on_all_devices
 from jaxlite.transforms.arguments import check_callable, debug_info_of
 
 _UNSET: Any = object()
@@ -164,7 +161,7 @@ class _Mapped:
         outs = [_WHOLE if s is None else s for s in outs]
         for number, (aval, spec) in enumerate(zip(closed.out_avals, outs, strict=True)):
             self._check_result(aval, spec, number)
-        return out_tree.unflatten(self._run(closed, leaves, specs, outs))
+        return out_tree.unflatten(run_on_all_devices(closed, leaves, specs, outs, self.sizes))
 
     def _local(self, value: Any, spec: PartitionSpec, name: str) -> ShapedArray:
         """The type of one device's part of an argument."""
@@ -214,79 +211,3 @@ class _Mapped:
                 "replicated over those mesh axes. If not, consider revising the corresponding out_specs entries. If "
                 "so, consider disabling the check by passing the check_vma=False argument to `jax.shard_map`."
             )
-
-    # -- on all devices at once ---------------------------------------------------------------
-
-    def _run(
-        self,
-        closed: ClosedJaxpr,
-        leaves: Sequence[Any],
-        in_specs: Sequence[PartitionSpec],
-        outs: Sequence[PartitionSpec],
-    ) -> list[Any]:
-        """The results: parts of the arguments along leading batch axes, one for each mesh axis that splits them."""
-        parts = [self._split(x, s) for x, s in zip(leaves, in_specs, strict=True)]
-        split_by = [set(s.axes) for s in in_specs]
-        batched_by: list[dict[Any, bool]] = [{} for _ in outs]  # for each result, the mesh axes along which it differs
-
-        def apply(level: int, values: Sequence[Any]) -> list[Any]:
-            if level == len(self.axes):
-                return evaluate(closed.jaxpr, closed.consts, list(values))
-            name = self.axes[level]
-            dims = [0 if name in names else None for names in split_by]
-            axis = AxisData(name, self.sizes[name])
-            results, out_dims = batch(lambda *inner: apply(level + 1, inner), values, dims, axis, context.trace)
-            for number, dim in enumerate(out_dims):
-                batched_by[number][name] = dim is not None
-            return [r if d is None else _to_front(r, d) for r, d in zip(results, out_dims, strict=True)]
-
-        results = apply(0, parts)
-        return [self._join(r, s, by) for r, s, by in zip(results, outs, batched_by, strict=True)]
-
-    def _split(self, value: Any, spec: PartitionSpec) -> Any:
-        """``value`` with a leading axis for each mesh axis that splits it, in the mesh's order."""
-        if not spec.axes:
-            return value
-        shape: list[int] = []
-        place: dict[Any, int] = {}  # of mesh axes among the axes of the divided array
-        local: list[int] = []
-        for axis, length in enumerate(aval_of(value).shape):
-            for name in spec.axes_of(axis):
-                place[name] = len(shape)
-                shape.append(self.sizes[name])
-            local.append(len(shape))
-            shape.append(length // math.prod([self.sizes[n] for n in spec.axes_of(axis)]))
-        lead = [place[n] for n in self.axes if n in place]
-        return transpose(reshape(value, tuple(shape)), (*lead, *local))
-
-    def _join(self, value: Any, spec: PartitionSpec, batched: dict[Any, bool]) -> Any:
-        """The array of all parts; along mesh axes that ``spec`` does not name every device has the same, so one's is
-        taken."""
-        lead = [n for n in self.axes if batched[n]]
-        for name in [n for n in lead if n not in spec.axes]:
-            value = _first(value, lead.index(name))
-            lead.remove(name)
-        missing = [n for n in spec.axes if n not in lead]
-        if missing:
-            own = aval_of(value).shape
-            counts = tuple(self.sizes[n] for n in missing)
-            value = broadcast_in_dim(value, (*counts, *own), tuple(range(len(counts), len(counts) + len(own))))
-            lead = [*missing, *lead]
-        shape = aval_of(value).shape[len(lead) :]
-        order: list[int] = []
-        whole: list[int] = []
-        for axis, length in enumerate(shape):
-            names = spec.axes_of(axis)
-            order += [*(lead.index(n) for n in names), len(lead) + axis]
-            whole.append(length * math.prod([self.sizes[n] for n in names]))
-        return reshape(transpose(value, order), tuple(whole))
-
-
-def _to_front(value: Any, dim: int) -> Any:
-    rank = aval_of(value).ndim
-    return transpose(value, (dim, *(d for d in range(rank) if d != dim)))
-
-
-def _first(value: Any, axis: int) -> Any:
-    index: tuple[Any, ...] = (slice(None),) * axis + (0,)
-    return value[index]

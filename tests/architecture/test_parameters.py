@@ -57,7 +57,9 @@ def unread(function: ast.FunctionDef) -> list[str]:
     last = function.body[-1]
     if isinstance(last, ast.Raise) or (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)):
         return []
-    read = {n.id for part in function.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    decorated = {n.id for d in function.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+    by_decorator = {"out_sharding", "device"} if decorated & {"placed", "an_initializer"} else set()
+    read = by_decorator | {n.id for part in function.body for n in ast.walk(part) if isinstance(n, ast.Name)}
     given = function.args
     named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
     return [p.arg for p in named if p.arg not in read and p.arg not in ("self", "cls") and set(p.arg) != {"_"}]

@@ -25,7 +25,7 @@ REFUSED = {
     "einsum: out_sharding=3": lambda: jnp.einsum("i,i", X, X, out_sharding=3),
     "isposinf": lambda: jnp.isposinf(X, out=X),
     "at[...].get: out_sharding=3": lambda: X.at[0].get(out_sharding=3),
-    "at[...].set: out_sharding=3": lambda: X.at[0].set(1.0, out_sharding=3),
+    "at[...] update: out_sharding=3": lambda: X.at[0].set(1.0, out_sharding=3),
     "to_device: device='gpu'": lambda: X.to_device("gpu"),
     "normal: out_sharding=3": lambda: jax.random.normal(KEY, (3,), out_sharding=3),
     "an initializer: out_sharding=3": lambda: jax.nn.initializers.normal()(KEY, (3,), out_sharding=3),

@@ -21,8 +21,10 @@ from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array, numpy_of
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.bounded import Bounded
+from jaxlite.core.context import context
 from jaxlite.core.jaxpr import ClosedJaxpr, evaluate as run_equations
 from jaxlite.core.primitive import Primitive
+from jaxlite.core.propagation import are_sharded, asks_for_sharding, with_shardings
 from jaxlite.core.trace import Tracer
 from jaxlite.interpreters import nan_check
 from jaxlite.interpreters.eval import refuse_tracers
@@ -66,7 +68,7 @@ class Eager:
         return results
 
     def _way(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Way:
-        key: Any = (primitive, config.contract_fma.value, *avals)
+        key: Any = (primitive, config.contract_fma.value, context.resolving, *avals)
         if params:
             inner = primitive.inlined(**params)
             if inner is not None:  # kept as long as the jaxpr lives
@@ -78,7 +80,19 @@ class Eager:
             self._ways[key] = way = self._find(primitive, avals, params)
         return way
 
+    def _sharded(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Way:
+        """The way without shardings, whose results are then said to lie as they follow from the operands'."""
+        results = with_shardings(primitive, avals, primitive.abstract_eval(*avals, **params), params)
+        bare = [a.update(sharding=None) for a in avals]
+        asked: dict[str, Any] = {
+            k: None for k in ("sharding", "out_sharding") if k in params and not primitive.types_sharding
+        }
+        way = self._find(primitive, bare, {**params, **asked})
+        return lambda operands: [x.of_type(a) for x, a in zip(way(operands), results, strict=True)]
+
     def _find(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Way:
+        if are_sharded(avals) or (asks_for_sharding(params) and not primitive.types_sharding):
+            return self._sharded(primitive, avals, params)
         way = self._find_any(primitive, avals, params)
         views = primitive.family == "layout" and len(avals) == 1  # of NumPy's: nothing but what is repeated is new
         needed = sum([a.nbytes for a in primitive.abstract_eval(*avals, **params)])

@@ -21,6 +21,7 @@ from jaxlite.lax.convert import operand_of
 class OptimizationBarrier(Primitive):
     name, family, multiple_results, accepts, exact = "optimization_barrier", "barrier", True, "biufK", True
     types_variation = True
+    types_sharding = True
     piecewise_linear = True
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

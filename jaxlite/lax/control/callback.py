@@ -112,7 +112,7 @@ class PureCallback(Callback):
                 broadcast_axis(o, 1, 0) if d is None else move_axis(o, d, 0)
                 for o, d in zip(operands, dims, strict=True)
             ]
-        results = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["result_avals"])
+        results = tuple(a.with_axis(axis.size) for a in params["result_avals"])
         changed = {"operand_avals": tuple(aval_of(w) for w in whole), "result_avals": results}
         return self.bind(*whole, **{**params, **changed}), [0] * len(results)
 

@@ -42,7 +42,7 @@ def _batched_flat(function: Flat, axis: AxisData, dims: Sequence[int | None]) ->
         own = [None if type(v) is Zero else d for v, d in zip(values, dims, strict=True)]
         results, where = batch(function, one, own, axis, context.trace)
         return [
-            Zero(r.aval.update(shape=(axis.size, *r.aval.shape))) if type(r) is Zero else place_axis(r, d, axis.size, 0)
+            Zero(r.aval.with_axis(axis.size)) if type(r) is Zero else place_axis(r, d, axis.size, 0)
             for r, d in zip(results, where, strict=True)
         ]
 
@@ -207,7 +207,7 @@ class CustomTangents(HigherOrder):
             pulled = list(_batched_flat(bwd, axis, where)(*values))
             return [_unbatched(p, d) for p, d in zip(pulled, own[n:], strict=True)]
 
-        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["out_avals"])
+        avals = tuple(a.with_axis(axis.size) for a in params["out_avals"])
         outs = self.bind(
             *operands, bwd=whole_bwd, num_residuals=n, out_avals=avals, symbolic_zeros=params["symbolic_zeros"]
         )

@@ -59,7 +59,7 @@ class Scan(HigherOrder):
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         outs, k = params["jaxpr"].out_avals, params["num_carry"]
-        return (*outs[:k], *(a.update(shape=(params["length"], *a.shape)) for a in outs[k:]))
+        return (*outs[:k], *(a.with_axis(params["length"]) for a in outs[k:]))
 
     def uses_up(self, **params: Any) -> tuple[int, ...]:
         body = params["jaxpr"].jaxpr
@@ -361,7 +361,7 @@ def _run_scan(
     xs_leaves = [operand_of(x) for x in tree_flatten(xs)[0]]
     init_leaves, init_tree = tree_flatten(init)
     init_leaves = [operand_of(x) for x in init_leaves]
-    slices = [aval_of(x).update(shape=aval_of(x).shape[1:]) for x in xs_leaves]
+    slices = [aval_of(x).without_axis(0) for x in xs_leaves]
     in_tree = tree_flatten((init, xs))[1]
 
     def trace(avals: list[ShapedArray]) -> tuple[ClosedJaxpr, Any, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.factors import Factors, leading
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, zero_of
@@ -96,6 +97,9 @@ class BitcastConvertType(Primitive):
                 f"bitcast_convert_type from {aval} to {params['new_dtype'].name} needs a last axis of {new // old}."
             )
         return (ShapedArray(aval.shape[:-1], params["new_dtype"]),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return leading(avals[0], results[0], "The parts of a number must not be split.")
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         (x,) = arrays

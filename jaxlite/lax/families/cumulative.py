@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.factors import Factors, along
 from jaxlite.core.primitive import AxisData, Primitive
 from jaxlite.lax.families.elementwise import check_accepts
 
@@ -42,6 +43,10 @@ class Cumulative(Primitive):
         if not 0 <= axis < avals[0].ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {avals[0].shape}")
         return avals
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        why = f"Input should be unsharded over the axis being reduced, which {self.name} goes along."
+        return along(avals[0].shape, [params["axis"]], why)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         (x,), axis = arrays, params["axis"]

@@ -15,6 +15,7 @@ import numpy as np
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.context import context
+from jaxlite.core.factors import Factors, pointwise
 from jaxlite.core.primitive import AxisData, Primitive, get
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.jet import JetTracer, along, known
@@ -109,6 +110,9 @@ class Elementwise(Primitive):
         shape = common_shape(self.name, avals)
         dtype = self.result_dtype(*(a.dtype for a in avals), **params)
         return (ShapedArray(shape, dtype, all([a.weak_type for a in avals])),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return pointwise(avals, results)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         dtype = dtypes.physical(self.result_dtype(*(a.dtype for a in arrays), **params))

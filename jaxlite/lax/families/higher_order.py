@@ -31,6 +31,7 @@ class HigherOrder(Primitive):
     """Base of primitives with jaxprs among their parameters."""
 
     family: ClassVar[str] = "higher_order"
+    types_sharding: ClassVar[bool] = True
     types_variation: ClassVar[bool] = True
     multiple_results: ClassVar[bool] = True
     accepts: ClassVar[str] = "biufK"

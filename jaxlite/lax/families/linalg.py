@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, final
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.factors import Axes, Factors, axes_of
 from jaxlite.core.primitive import Primitive
 from jaxlite.lax.families.elementwise import check_accepts
 
@@ -70,6 +71,19 @@ class LinearAlgebra(Primitive):
     family: ClassVar[str] = "linalg"
     accepts: ClassVar[str] = "f"
     core_rank: ClassVar[int] = 2  # how many trailing axes of the first operand one problem takes
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        batch = avals[0].ndim - self.core_rank
+        sizes = dict(enumerate(avals[0].shape[:batch]))
+        sides: list[list[Axes]] = [[], []]
+        for side, arrays in zip(sides, (avals, results), strict=True):
+            for aval in arrays:
+                own = range(len(sizes), len(sizes) + aval.ndim - batch)
+                sizes.update(zip(own, aval.shape[batch:], strict=True))
+                side.append(axes_of([*range(batch), *own]))
+        why = f"{self.name} works on whole matrices, which must be unsharded along their own axes."
+        whole = {f: why for f in sizes if f >= batch}
+        return Factors(tuple(sides[0]), tuple(sides[1]), sizes, whole=whole)
 
     @abstractmethod
     def steps(self, *avals: ShapedArray, **params: Any) -> Sequence[Stage | Routine]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Primitive
 from jaxlite.lax.families.elementwise import check_accepts
 
@@ -27,6 +28,7 @@ class Reduction(Primitive):
     """Base of reductions of one operand over ``axes``."""
 
     family: ClassVar[str] = "reduction"
+    collective: ClassVar[str] = ""  # that folds the parts of devices; "": none does
 
     @abstractmethod
     def identity(self, dtype: Any) -> Any:
@@ -50,6 +52,13 @@ class Reduction(Primitive):
                 f"one of 0..{aval.ndim - 1}, once."
             )
         return (ShapedArray(reduced_shape(aval.shape, axes), aval.dtype, aval.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        axes = params["axes"]
+        every = axes_of(range(avals[0].ndim))
+        kept = tuple([a for d, a in enumerate(every) if d not in axes])
+        sizes = dict(enumerate(avals[0].shape))
+        return Factors((every,), (kept,) * len(results), sizes, reduced=dict.fromkeys(axes, self.collective))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         (x,) = arrays

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis, place_axis
 from jaxlite.interpreters.zeros import Zero, instantiate, is_linear, zero_of
@@ -59,6 +60,12 @@ class DynamicSlice(Primitive):
         operand, *starts = avals
         _check_starts(self.name, operand.shape, params["slice_sizes"], starts)
         return (ShapedArray(params["slice_sizes"], operand.dtype, operand.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        shape, out = avals[0].shape, results[0].shape
+        every = axes_of(range(len(shape)))
+        moved = frozenset([d for d, (n, m) in enumerate(zip(shape, out, strict=True)) if n != m])
+        return Factors((every, *[()] * len(shape)), (every,), dict(enumerate(shape)), moved=moved)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, *starts = arrays
@@ -128,6 +135,17 @@ class DynamicUpdateSlice(Primitive):
                 f"{operand.dtype.name} and {update.dtype.name}."
             )
         return (ShapedArray(operand.shape, operand.dtype, operand.weak_type and update.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        shape, part = avals[0].shape, avals[1].shape
+        rank = len(shape)
+        every = axes_of(range(rank))
+        partial = [d for d in range(rank) if shape[d] != part[d]]
+        update = axes_of([rank + d if d in partial else d for d in range(rank)])
+        sizes = {**dict(enumerate(shape)), **{rank + d: n for d, n in enumerate(part)}}
+        why = "dynamic_update_slice takes an update that is whole along the axes of which it is a part."
+        whole = {rank + d: why for d in partial}
+        return Factors((every, update, *[()] * rank), (every,), sizes, whole=whole, moved=frozenset(partial))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, update, *starts = arrays

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Primitive, Sample, get
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, zero_of
@@ -80,6 +81,25 @@ class Gather(Primitive):
         if not fits:
             raise TypeError(f"gather: slice_sizes {window} must be between 0 and the operand's shape {operand.shape}.")
         return (ShapedArray(shape, operand.dtype, operand.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        (operand, indices), n, window = avals, params["dimension_numbers"], params["slice_sizes"]
+        rank, out = operand.ndim, results[0].ndim
+        at = [rank + d for d in range(indices.ndim)]
+        for own, other in zip(n.operand_batching_dims, n.start_indices_batching_dims, strict=True):
+            at[other] = own
+        kept = iter(d for d in range(rank) if d not in n.collapsed_slice_dims and d not in n.operand_batching_dims)
+        batch = iter(at[:-1])
+        result = [next(kept) if d in n.offset_dims else next(batch) for d in range(out)]
+        why = (
+            "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out sharding "
+            "could not be resolved unambiguously (or would require collectives on inputs)."
+        )
+        through = {d for d in range(rank) if window[d] == operand.shape[d] and d not in n.collapsed_slice_dims}
+        through |= set(n.operand_batching_dims)
+        whole = {f: why for f in (*range(rank), *at) if f not in through}
+        sizes = {**dict(enumerate(operand.shape)), **{rank + d: s for d, s in enumerate(indices.shape)}}
+        return Factors((axes_of(range(rank)), axes_of(at)), (axes_of(result),), sizes, whole=whole)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, indices = arrays

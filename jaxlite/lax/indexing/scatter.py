@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import place_axis
 from jaxlite.interpreters.zeros import Zero, instantiate, is_linear, zero_of
@@ -97,6 +98,30 @@ class Scatter(Primitive):
         for axis, d in zip(window_axes(numbers.as_gather(), len(shape)), numbers.update_window_dims, strict=True):
             lengths[axis] = updates[d]
         return tuple(lengths)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        (operand, indices, updates), n = avals, params["dimension_numbers"]
+        rank = operand.ndim
+        at = [rank + d for d in range(indices.ndim)]
+        for own, other in zip(n.operand_batching_dims, n.scatter_indices_batching_dims, strict=True):
+            at[other] = own
+        axes = dict(zip(n.update_window_dims, window_axes(n.as_gather(), rank), strict=True))
+        partial = {d for d, a in axes.items() if updates.shape[d] != operand.shape[a]}
+        examples, after = iter(at[:-1]), rank + indices.ndim
+        update = [after + d if d in partial else axes[d] if d in axes else next(examples) for d in range(updates.ndim)]
+        sizes = {
+            **dict(enumerate(operand.shape)),
+            **{rank + d: s for d, s in enumerate(indices.shape)},
+            **{after + d: s for d, s in enumerate(updates.shape)},
+        }
+        why = (
+            "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update as "
+            "out sharding could not be resolved unambiguously (or would require collectives on inputs)."
+        )
+        through = {axes[d] for d in axes if d not in partial} | set(n.operand_batching_dims)
+        whole = {f: why for f in sizes if f not in through}
+        every = axes_of(range(rank))
+        return Factors((every, axes_of(at), axes_of(update)), (every,), sizes, whole=whole)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, indices, updates = arrays

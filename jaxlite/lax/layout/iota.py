@@ -13,6 +13,7 @@ from jaxlite.core.avals import ShapedArray
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.zeros import zero_of
 from jaxlite.lax.layout.shaping import as_shape, reshape
+from jaxlite.lax.placed import placed
 
 
 @final
@@ -69,10 +70,11 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@placed
 def broadcasted_iota(dtype: Any, shape: Any, dimension: int, out_sharding: Any = None) -> Any:
     """0, 1, 2, ... along ``dimension`` of an array of ``shape``."""
     dtype, shape = dtypes.canonicalize(dtype), as_shape(shape)
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=out_sharding)
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
 
 
 def flat_iota(dtype: Any, shape: tuple[int, ...]) -> Any:

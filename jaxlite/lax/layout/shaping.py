@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -14,10 +14,12 @@ from jaxlite.core import dtypes
 from jaxlite.core.array import from_numpy
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import check_placement
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.lax.convert import constant, operand_of
 from jaxlite.lax.families.layout import Layout
+from jaxlite.lax.placed import placed
 from jaxlite.lax.reductions.sums import reduce_sum
 
 
@@ -51,6 +53,13 @@ class BroadcastInDim(Layout):
                     f"broadcast_in_dim: operand of shape {aval.shape} does not broadcast to {shape} along {dims}."
                 )
         return (ShapedArray(tuple(shape), aval.dtype, aval.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        (aval,), shape, dims = avals, params["shape"], params["broadcast_dimensions"]
+        rank = len(shape)
+        own = axes_of([d if n == shape[d] else rank + i for i, (d, n) in enumerate(zip(dims, aval.shape, strict=True))])
+        sizes = {**dict(enumerate(shape)), **{rank + i: n for i, n in enumerate(aval.shape)}}
+        return Factors((own,), (axes_of(range(rank)),), sizes)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         shape, dims = params["shape"], params["broadcast_dimensions"]
@@ -110,6 +119,40 @@ def matching_groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[i
     return groups
 
 
+def reshaped(old: Sequence[int], new: Sequence[int]) -> Factors:
+    """The factors of the same elements under another shape: axes are split where both shapes have a boundary."""
+    sizes: dict[int, int] = {}
+    sides: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] = ([()] * len(old), [()] * len(new))
+    for left, right in matching_groups(old, new):
+        for side, axes, factors in _common_factors([old[a] for a in left], [new[b] for b in right], sizes):
+            sides[side][(left, right)[side][axes]] = factors
+    return Factors((tuple(sides[0]),), (tuple(sides[1]),), sizes)
+
+
+def _common_factors(
+    left: Sequence[int], right: Sequence[int], sizes: dict[int, int]
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """(side, axis, factors) of a run of axes with equal products; where sizes do not nest, each has its own."""
+    wide = [[n for n in side if n != 1] for side in (left, right)]
+    bounds = [[math.prod(side[k:]) for k in range(len(side) + 1)] for side in wide]
+    every = sorted({*bounds[0], *bounds[1]}, reverse=True)
+    nested = all(n and b % n == 0 for b, n in itertools.pairwise(every))
+    first = len(sizes)
+    if nested:
+        sizes.update({first + k: b // n for k, (b, n) in enumerate(itertools.pairwise(every))})
+    for side, axes in enumerate((left, right)):
+        place = 0
+        for axis, length in enumerate(axes):
+            if length == 1 or not nested:
+                number = len(sizes)
+                sizes[number] = length
+                yield side, axis, (number,)
+                continue
+            begin, end = every.index(bounds[side][place]), every.index(bounds[side][place + 1])
+            place += 1
+            yield side, axis, tuple(range(first + begin, first + end))
+
+
 def linear_index(e: Any, index: Sequence[Any], shape: Sequence[int]) -> Any:
     """The row-major position of ``index`` in an array of ``shape``."""
     position = e.constant(0, np.dtype(np.int64))
@@ -150,6 +193,9 @@ class Reshape(Layout):
                 f"{aval.size})."
             )
         return (ShapedArray(tuple(params["new_sizes"]), aval.dtype, aval.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return reshaped(avals[0].shape, params["new_sizes"])
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.reshape(arrays[0], params["new_sizes"]),)
@@ -194,6 +240,10 @@ class Transpose(Layout):
             )
         return (ShapedArray(tuple(aval.shape[p] for p in permutation), aval.dtype, aval.weak_type),)
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(avals[0].ndim))
+        return Factors((every,), (tuple([every[p] for p in params["permutation"]]),), dict(enumerate(avals[0].shape)))
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.transpose(arrays[0], params["permutation"]),)
 
@@ -237,6 +287,11 @@ class Squeeze(Layout):
             )
         return (ShapedArray(tuple(n for d, n in enumerate(aval.shape) if d not in dims), aval.dtype, aval.weak_type),)
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(avals[0].ndim))
+        kept = tuple([a for d, a in enumerate(every) if d not in params["dimensions"]])
+        return Factors((every,), (kept,), dict(enumerate(avals[0].shape)))
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.squeeze(arrays[0], tuple(params["dimensions"])),)
 
@@ -269,6 +324,10 @@ class Rev(Layout):
         if any(not 0 <= d < aval.ndim for d in params["dimensions"]):
             raise ValueError(f"rev: dimensions {params['dimensions']} do not fit shape {aval.shape}.")
         return (aval,)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(avals[0].ndim))
+        return Factors((every,), (every,), dict(enumerate(avals[0].shape)), moved=frozenset(params["dimensions"]))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.flip(arrays[0], params["dimensions"]),)
@@ -309,21 +368,23 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}.") from None
 
 
+@placed
 def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out_sharding: Any = None) -> Any:
     """``operand`` repeated to ``shape``; its axis ``i`` becomes axis ``broadcast_dimensions[i]``."""
     operand, shape, dims = operand_of(operand), as_shape(shape), tuple(broadcast_dimensions)
     if aval_of(operand).shape == shape and dims == tuple(range(len(shape))):
         return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding)
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
 
 
+@placed
 def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
     """``operand`` repeated along new leading axes of lengths ``sizes``."""
-    check_placement("broadcast", out_sharding=out_sharding)
     sizes, shape = as_shape(sizes), aval_of(operand).shape
     return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
 
 
+@placed
 def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None) -> Any:
     """``operand`` under the shape ``new_sizes``, its axes first put in the order ``dimensions`` if given."""
     operand, new_sizes = operand_of(operand), as_shape(new_sizes)
@@ -331,7 +392,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
         operand = transpose(operand, dimensions)
     if aval_of(operand).shape == new_sizes:
         return operand
-    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=None, sharding=out_sharding)
+    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=None, sharding=None)
 
 
 def transpose(operand: Any, permutation: Any) -> Any:

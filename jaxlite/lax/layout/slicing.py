@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis, place_axis
 from jaxlite.interpreters.zeros import instantiate, is_linear
@@ -50,6 +51,12 @@ class Slice(Layout):
                 )
             shape.append(-(-(limit - start) // stride))
         return (ShapedArray(tuple(shape), aval.dtype, aval.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        shape, out = avals[0].shape, results[0].shape
+        moved = [d for d, (n, m) in enumerate(zip(shape, out, strict=True)) if n != m or params["start_indices"][d]]
+        every = axes_of(range(len(shape)))
+        return Factors((every,), (every,), dict(enumerate(shape)), moved=frozenset(moved))
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         strides = params["strides"] or (1,) * arrays[0].ndim
@@ -118,6 +125,12 @@ class Pad(Layout):
         if any(n < 0 for n in shape):
             raise TypeError(f"pad: padding_config {config} cuts more than shape {aval.shape} has.")
         return (ShapedArray(shape, aval.dtype, aval.weak_type and value.weak_type),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        rank = avals[0].ndim
+        every = axes_of(range(rank))
+        moved = frozenset([d for d, c in enumerate(params["padding_config"]) if tuple(c) != (0, 0, 0)])
+        return Factors((every, ()), (every,), dict(enumerate(avals[0].shape)), moved=moved)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         x, value = arrays
@@ -217,6 +230,11 @@ class Concatenate(Layout):
         shape[d] = sum(s[d] for s in shapes)
         return (ShapedArray(tuple(shape), avals[0].dtype, all(a.weak_type for a in avals)),)
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(results[0].ndim))
+        moved = frozenset([params["dimension"]])
+        return Factors((every,) * len(avals), (every,), dict(enumerate(results[0].shape)), moved=moved)
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.concatenate(arrays, params["dimension"]),)
 
@@ -271,6 +289,11 @@ class Split(Layout):
         if not 0 <= d < aval.ndim or sum(sizes) != aval.shape[d] or any(n < 0 for n in sizes):
             raise ValueError(f"split: sizes {sizes} along axis {d} do not add up to shape {aval.shape}.")
         return tuple(aval.update(shape=(*aval.shape[:d], n, *aval.shape[d + 1 :])) for n in sizes)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(avals[0].ndim))
+        moved = frozenset([params["axis"]])
+        return Factors((every,), (every,) * len(results), dict(enumerate(avals[0].shape)), moved=moved)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return tuple(np.split(arrays[0], np.cumsum(params["sizes"])[:-1], params["axis"]))

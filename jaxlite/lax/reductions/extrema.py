@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray, aval_of
-from jaxlite.core.device import check_placement
+from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Primitive, Sample, get
 from jaxlite.interpreters.zeros import Zero, zero_of
 from jaxlite.lax.convert import operand_of
@@ -20,6 +20,7 @@ from jaxlite.lax.elementwise.casts import convert
 from jaxlite.lax.elementwise.comparison import eq
 from jaxlite.lax.families.elementwise import check_accepts
 from jaxlite.lax.families.reduction import Reduction, reduced_shape
+from jaxlite.lax.placed import placed
 from jaxlite.lax.reductions.sums import normal_axes, reduce_sum
 
 _SAMPLES = (
@@ -65,7 +66,7 @@ class _Extremum(Reduction):
 
 @final
 class ReduceMax(_Extremum):
-    name = "reduce_max"
+    name, collective = "reduce_max", "pmax"
 
     def identity(self, dtype: Any) -> Any:
         return _lowest(dtype)
@@ -79,7 +80,7 @@ class ReduceMax(_Extremum):
 
 @final
 class ReduceMin(_Extremum):
-    name = "reduce_min"
+    name, collective = "reduce_min", "pmin"
 
     def identity(self, dtype: Any) -> Any:
         return _highest(dtype)
@@ -179,6 +180,11 @@ class ArgExtremum(Primitive):
             raise ValueError(f"{self.name} of an empty axis: axis {axes[0]} of shape {aval.shape} has no elements.")
         return (ShapedArray(reduced_shape(aval.shape, axes), params["index_dtype"]),)
 
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        every = axes_of(range(avals[0].ndim))
+        kept = tuple([a for d, a in enumerate(every) if d not in params["axes"]])
+        return Factors((every,), (kept,), dict(enumerate(avals[0].shape)), reduced=dict.fromkeys(params["axes"], ""))
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         out = self.bind(*primals, **params)
         return [out], [zero_of(out)]
@@ -228,16 +234,16 @@ reduce_max_p, reduce_min_p, argmax_p, argmin_p = ReduceMax(), ReduceMin(), Argma
 reduce_and_p, reduce_or_p, reduce_xor_p = ReduceAnd(), ReduceOr(), ReduceXor()
 
 
+@placed
 def reduce_max(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The largest over ``axes``; NaN where one is; the lowest value of the dtype where there are none."""
-    check_placement("reduce_max", out_sharding=out_sharding)
     operand = operand_of(operand)
     return reduce_max_p.bind(operand, axes=normal_axes(operand, axes), out_sharding=None)
 
 
+@placed
 def reduce_min(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The smallest over ``axes``; NaN where one is; the highest value of the dtype where there are none."""
-    check_placement("reduce_min", out_sharding=out_sharding)
     operand = operand_of(operand)
     return reduce_min_p.bind(operand, axes=normal_axes(operand, axes), out_sharding=None)
 

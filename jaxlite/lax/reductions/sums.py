@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core.avals import aval_of
-from jaxlite.core.device import check_placement
 from jaxlite.core.primitive import Sample, get
 from jaxlite.interpreters.zeros import Zero, instantiate, zero_of
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.families.reduction import Reduction
+from jaxlite.lax.placed import placed
 
 SAMPLES = (
     Sample(((3, 4),), {"axes": (0,), "out_sharding": None}),
@@ -26,6 +26,7 @@ SAMPLES = (
 @final
 class ReduceSum(Reduction):
     name, accepts, samples = "reduce_sum", "iuf", SAMPLES
+    collective = "psum"
     piecewise_linear = True
 
     def identity(self, dtype: Any) -> Any:
@@ -126,9 +127,9 @@ def normal_axes(operand: Any, axes: Any) -> tuple[int, ...]:
     return tuple(sorted(a % rank for a in given)) if rank else ()
 
 
+@placed
 def reduce_sum(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The sum over ``axes``."""
-    check_placement("reduce_sum", out_sharding=out_sharding)
     operand = operand_of(operand)
     axes = normal_axes(operand, axes)
     return reduce_sum_p.bind(operand, axes=axes, out_sharding=None) if axes else operand
