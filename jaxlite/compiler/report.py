@@ -17,6 +17,7 @@ from jaxlite.core.source import SourceInfo
 
 if TYPE_CHECKING:
     from jaxlite.compiler.groups import Group
+    from jaxlite.compiler.partition import Partition
 
 
 @final
@@ -75,6 +76,7 @@ class CompileReport:
     machine: Callable[[], str]
     origin: str = "compiled"  # or where it was loaded from; the passes were then run again for the report
     labels: Mapping[int, Label] = dataclasses.field(default_factory=dict)  # what the plan's storages are to the user
+    partition: Partition | None = None  # of a program over a mesh
 
     @property
     def decisions(self) -> list[Decision]:

@@ -58,7 +58,8 @@ class Primitive(ABC):
     of ``compiler.simplify`` that hold for it; ``piecewise_linear`` says that a step from any point within some
     distance moves the results by what ``jvp`` gives for it, and by no more; ``types_variation`` says that
     ``abstract_eval`` gives the mesh axes along which results vary: those of others vary as their operands do;
-    ``types_sharding``, that it gives their shardings: those of others follow from ``factors``.
+    ``types_sharding``, that it gives their shardings: those of others follow from ``factors``; ``linear_in`` lists sets
+    of operands in which, taken together, the results are linear.
     """
 
     name: ClassVar[str]
@@ -70,6 +71,7 @@ class Primitive(ABC):
     piecewise_linear: ClassVar[bool] = False
     types_variation: ClassVar[bool] = False
     types_sharding: ClassVar[bool] = False
+    linear_in: ClassVar[Sequence[tuple[int, ...]]] = ()
     samples: ClassVar[Sequence[Sample]] = ()
 
     def __init__(self) -> None:
@@ -121,6 +123,16 @@ class Primitive(ABC):
 
     def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
         """How the axes of operands and results belong together; None: it is computed whole on every device."""
+        return None
+
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        """The parameters with which the primitive gives parts ``results`` of parts ``avals``."""
+        return params
+
+    def part_from(self, params: dict[str, Any], shape: tuple[int, ...], starts: Sequence[Any]) -> Any:
+        """Of a primitive without operands, the part of its result of this shape from ``starts`` (None: 0) on."""
         return None
 
     def keeps_place(self, *avals: ShapedArray, **params: Any) -> bool:

@@ -49,8 +49,8 @@ class Runtime(Protocol):
         """The results of one primitive on concrete operands."""
         ...
 
-    def compile(self, jaxpr: ClosedJaxpr, name: str) -> Executable:
-        """Machine code for a whole program."""
+    def compile(self, jaxpr: ClosedJaxpr, name: str, shardings: Sequence[Any] = ()) -> Executable:
+        """Machine code for a whole program; ``shardings``: how its arguments lie on a mesh, where some do."""
         ...
 
     def clear(self) -> None:

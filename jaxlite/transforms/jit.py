@@ -16,7 +16,7 @@ from typing import Any, final
 
 from jaxlite.core import config, key_reuse, locks, runtime
 from jaxlite.core.array import Array, to_array
-from jaxlite.core.avals import aval_of
+from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.bounded import Bounded
 from jaxlite.core.context import context
 from jaxlite.core.device import CPU, check_placement
@@ -49,10 +49,14 @@ MOST_PREPARED = 64  # of them, those with a short way
 class Traced:
     """One signature's program: its jaxpr, what it closes over, the structure of its result, and its machine code."""
 
-    def __init__(self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef, seconds: float) -> None:
+    def __init__(
+        self, name: str, closed: ClosedJaxpr, out_tree: PyTreeDef, seconds: float, avals: Sequence[ShapedArray]
+    ) -> None:
         self.name, self.closed, self.out_tree = name, closed, out_tree
         self.seconds = seconds  # that tracing took
         self.opened, self.consts = closed_over_nothing(closed)
+        lie = [*[aval_of(c).sharding for c in self.consts], *[a.sharding for a in avals]]
+        self.shardings = lie if any(s is not None for s in lie) else ()
         uses = key_reuse.used_by(closed.jaxpr) if config.debug_key_reuse.value else {}
         self.used_up = [i for i, v in enumerate(closed.jaxpr.invars) if v in uses]
         self.calls = 0
@@ -72,7 +76,7 @@ class Traced:
                     if config.log_compiles.value:
                         types = [a.short() for a in self.closed.in_avals]
                         logger.warning("Compiling %s with types %s", self.name, types)
-                    executable = runtime.current().compile(self.opened, self.name)
+                    executable = runtime.current().compile(self.opened, self.name, self.shardings)
                     executable.seconds["trace"] = self.seconds
                     self._executable = executable
         return self._executable
@@ -204,7 +208,7 @@ class JitFunction:
             logger.warning("%s", explain_miss(self, info, avals, list(self._cache)))
         start = time.perf_counter()
         closed, out_tree = traced(positional, tree, avals, info)
-        return Traced(name_of(self.fun), closed, out_tree, time.perf_counter() - start)
+        return Traced(name_of(self.fun), closed, out_tree, time.perf_counter() - start, avals)
 
     def stages_of_a_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         """For each stage of a warm call with these arguments, a function that does everything up to its end."""

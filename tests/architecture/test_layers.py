@@ -56,6 +56,7 @@ LATE = {
     ("jaxlite/__init__.py", "jaxlite_jupyter"): "only where a notebook loads it",
     ("jaxlite/backends/cpu/flat.py", "jaxlite.backends.cpu.flat_code"): "only what is not found on disk needs it",
     ("jaxlite/backends/cpu/programs.py", "jaxlite.backends.cpu.compile_program"): "only what is not found on disk",
+    ("jaxlite/backends/cpu/programs.py", "jaxlite.compiler.partition"): "only programs over a mesh need it",
     ("jaxlite/compiler/report.py", "jaxlite.inspect"): "goes up: see UPWARD",
     ("jaxlite/core/dtypes.py", "ml_dtypes"): "costs more than the rest together",
     ("jaxlite/numpy/dtype_functions.py", "ml_dtypes"): "costs more than the rest together",

@@ -6,7 +6,7 @@ import functools
 import itertools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from jaxlite.backends.cpu import disk_cache
@@ -28,7 +28,9 @@ from jaxlite.interpreters import nan_check
 from jaxlite.interpreters.eval import refuse_tracers
 
 if TYPE_CHECKING:
+    from jaxlite.compiler.partition import Partition
     from jaxlite.compiler.report import CompileReport
+    from jaxlite.core.shardings import NamedSharding
 
 logger = logging.getLogger("jaxlite")
 
@@ -110,8 +112,26 @@ def in_memory(value: Any) -> Array:
     return to_array(value)
 
 
-def build(jaxpr: ClosedJaxpr, name: str) -> Program:
-    """The program, ready to run."""
+def build(jaxpr: ClosedJaxpr, name: str, shardings: Sequence[NamedSharding | None] = ()) -> Program:
+    """The program, ready to run; ``shardings``: how arguments lie on a mesh, where some do."""
+    if any(s is not None for s in shardings) or any(v.aval.sharding is not None for v in _results_inside(jaxpr)):
+        from jaxlite.compiler.partition import partition
+
+        parts = partition(jaxpr, shardings or [None] * len(jaxpr.in_avals))
+        if parts is not None:
+            return _build(parts.whole, name, parts)
+    return _build(jaxpr, name, None)
+
+
+def _results_inside(jaxpr: ClosedJaxpr) -> Iterator[Any]:
+    """The variables that equations define, those of loops aside: whatever lies in parts comes out of one of them."""
+    return (v for eqn in jaxpr.eqns for v in eqn.outvars)
+
+
+def _build(jaxpr: ClosedJaxpr, name: str, parts: Partition | None) -> Program:
+    out_avals = list(jaxpr.out_avals)
+    if parts is not None:
+        out_avals = [a.update(sharding=s) for a, s in zip(out_avals, parts.out_shardings, strict=True)]
     start = time.perf_counter()
     cache = disk_cache.current()
     key = _key(jaxpr, name) if cache is not None else None
@@ -122,17 +142,26 @@ def build(jaxpr: ClosedJaxpr, name: str) -> Program:
         native = Executable(Image.from_bytes(stored), loops=lambda: loops_of(jaxpr))
         seconds = {"fingerprint": keyed - start, "read": read - keyed, "link": time.perf_counter() - read}
         contract_fma = config.contract_fma.value
-        return Program(native, jaxpr.out_avals, seconds, lambda: _report_of_loaded(jaxpr, name, seconds, contract_fma))
+
+        def report() -> CompileReport:
+            return _with_partition(_report_of_loaded(jaxpr, name, seconds, contract_fma), parts)
+
+        return Program(native, out_avals, seconds, report)
 
     from jaxlite.backends.cpu.compile_program import compile_program
 
-    code, report = compile_program(jaxpr, name)
+    code, compiled = compile_program(jaxpr, name)
     if cache is not None and key is not None and not code.host_calls:
         cache.store(key, code.image.to_bytes())
     before = time.perf_counter()
     native = Executable(code.image, code.host_calls, lambda: loops_of(jaxpr))
-    report.seconds["link"] = time.perf_counter() - before
-    return Program(native, jaxpr.out_avals, report.seconds, lambda: report)
+    compiled.seconds["link"] = time.perf_counter() - before
+    return Program(native, out_avals, compiled.seconds, lambda: _with_partition(compiled, parts))
+
+
+def _with_partition(report: CompileReport, parts: Partition | None) -> CompileReport:
+    report.partition = parts
+    return report
 
 
 def _key(jaxpr: ClosedJaxpr, name: str) -> bytes | None:

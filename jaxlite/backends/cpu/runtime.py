@@ -21,9 +21,9 @@ class CpuRuntime:
         self._eager = Eager()
         self.evaluate: Callable[[Primitive, Sequence[Any], dict[str, Any]], Sequence[Any]] = self._eager.evaluate
 
-    def compile(self, jaxpr: ClosedJaxpr, name: str) -> Program:
-        """Machine code for a whole program."""
-        return build(jaxpr, name)
+    def compile(self, jaxpr: ClosedJaxpr, name: str, shardings: Sequence[Any] = ()) -> Program:
+        """Machine code for a whole program, whose arguments lie so."""
+        return build(jaxpr, name, shardings)
 
     def clear(self) -> None:
         """Forgets compiled programs; those in use live on."""

@@ -98,6 +98,43 @@ class Psum(Collective):
 
 
 @final
+class AllReduce(Primitive):
+    """The sums of several operands over named axes, in one exchange: what a program over a mesh is given where sums are
+    due together."""
+
+    name, family, multiple_results, accepts = "all_reduce", "collective", True, "iuf"
+    types_variation = True
+
+    def axis_names(self, **params: Any) -> tuple[Any, ...]:
+        return tuple(params["axes"])
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return avals
+
+    def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        raise NameError(f"unbound axis names: {params['axes']}.")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        return self.bind(*primals, **params), self.bind(*map(instantiate, tangents), **params)
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        return self.bind(*map(instantiate, cotangents), **params)  # type: ignore[no-any-return]
+
+    def batch(
+        self, axis: AxisData, operands: Sequence[Any], dims: Sequence[int | None], /, **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        if axis.name not in params["axes"]:
+            return self.bind(*operands, **params), list(dims)
+        whole = [
+            broadcast_axis(o, axis.size, 0) if d is None else move_axis(o, d, 0)
+            for o, d in zip(operands, dims, strict=True)
+        ]
+        sums = [reduce_sum(w, (0,)) for w in whole]
+        rest = tuple(n for n in params["axes"] if n != axis.name)
+        return self.bind(*sums, axes=rest) if rest else sums, [None] * len(sums)
+
+
+@final
 class PsumInvariant(Collective):
     """``psum`` inside ``shard_map``: its result is the same on all devices, and what flows back to each is what flows
     back to that one value."""
@@ -369,4 +406,4 @@ class AxisIndex(Primitive):
 
 psum_p, pmax_p, pmin_p, all_gather_p = Psum(), Pmax(), Pmin(), AllGather()
 ppermute_p, all_to_all_p, axis_index_p = Ppermute(), AllToAll(), AxisIndex()
-psum_invariant_p, pvary_p, reduce_scatter_p = PsumInvariant(), Pvary(), ReduceScatter()
+psum_invariant_p, pvary_p, reduce_scatter_p, all_reduce_p = PsumInvariant(), Pvary(), ReduceScatter(), AllReduce()

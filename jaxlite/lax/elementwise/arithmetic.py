@@ -32,6 +32,7 @@ def _shaped_like(cotangent: Any, operand: Any) -> Any:
 @final
 class Add(Elementwise):
     name, exact, accepts, samples = "add", True, "iuf", _PAIR
+    linear_in = ((0, 1),)
     piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
@@ -52,6 +53,7 @@ class AddAny(Elementwise):
     """The sum of two tangents or cotangents of one type."""
 
     name, exact, accepts, samples = "add_any", True, "iuf", (Sample(((3, 4), (3, 4))),)
+    linear_in = ((0, 1),)
     piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
@@ -70,6 +72,7 @@ class AddAny(Elementwise):
 @final
 class Sub(Elementwise):
     name, exact, accepts, samples = "sub", True, "iuf", _PAIR
+    linear_in = ((0, 1),)
     piecewise_linear = True
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
@@ -88,6 +91,7 @@ class Sub(Elementwise):
 @final
 class Neg(Elementwise):
     name, exact, accepts, samples = "neg", True, "iuf", _ONE
+    linear_in = ((0,),)
     piecewise_linear = True
 
     def scalar(self, e: Any, x: Any) -> Any:
@@ -106,6 +110,7 @@ class Neg(Elementwise):
 @final
 class Mul(Elementwise):
     name, exact, accepts, samples = "mul", True, "iuf", _PAIR
+    linear_in = ((0,), (1,))
     identities = ("1 * x", "x * 1")
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:
@@ -130,6 +135,7 @@ class Mul(Elementwise):
 @final
 class Div(Elementwise):
     name, accepts, identities = "div", "iuf", ("x / 1",)
+    linear_in = ((0,),)
     samples = (Sample(((3, 4), (3, 4)), low=0.5), Sample(((5,), ()), low=1.0), Sample(((), ()), low=0.5))
 
     def scalar(self, e: Any, x: Any, y: Any) -> Any:

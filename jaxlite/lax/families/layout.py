@@ -20,6 +20,7 @@ class Layout(Primitive):
     family: ClassVar[str] = "layout"
     accepts: ClassVar[str] = "biufK"
     exact: ClassVar[bool] = True
+    linear_in: ClassVar[Sequence[tuple[int, ...]]] = ((0,),)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         outs = self._results(primals, params)

@@ -67,6 +67,11 @@ class DynamicSlice(Primitive):
         moved = frozenset([d for d, (n, m) in enumerate(zip(shape, out, strict=True)) if n != m])
         return Factors((every, *[()] * len(shape)), (every,), dict(enumerate(shape)), moved=moved)
 
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        return {**params, "slice_sizes": results[0].shape}
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, *starts = arrays
         return (operand[_numpy_window(starts, operand.shape, params["slice_sizes"])],)

@@ -101,6 +101,19 @@ class Gather(Primitive):
         sizes = {**dict(enumerate(operand.shape)), **{rank + d: s for d, s in enumerate(indices.shape)}}
         return Factors((axes_of(range(rank)), axes_of(at)), (axes_of(result),), sizes, whole=whole)
 
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        n, kept = (
+            params["dimension_numbers"],
+            iter([results[0].shape[d] for d in params["dimension_numbers"].offset_dims]),
+        )
+        window = [
+            w if d in n.collapsed_slice_dims or d in n.operand_batching_dims else next(kept)
+            for d, w in enumerate(params["slice_sizes"])
+        ]
+        return {**params, "slice_sizes": tuple(window)}
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         operand, indices = arrays
         n, mode = params["dimension_numbers"], params["mode"]

@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import ShapedArray
-from jaxlite.core.primitive import AxisData, Primitive, Sample
+from jaxlite.core.factors import Factors, axes_of
+from jaxlite.core.primitive import AxisData, Primitive, Sample, get
 from jaxlite.interpreters.zeros import zero_of
 from jaxlite.lax.layout.shaping import as_shape, reshape
 from jaxlite.lax.placed import placed
@@ -34,6 +35,16 @@ class Iota(Primitive):
         if dtypes.is_key(params["dtype"]) or dtypes.is_bool(params["dtype"]):
             raise TypeError(f"iota does not accept dtype {params['dtype'].name}. Accepted dtypes are numeric ones.")
         return (ShapedArray(shape, params["dtype"]),)
+
+    def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
+        return Factors((), (axes_of(range(len(params["shape"]))),), dict(enumerate(params["shape"])))
+
+    def part_from(self, params: dict[str, Any], shape: tuple[int, ...], starts: Sequence[Any]) -> Any:
+        start, own = starts[params["dimension"]], self.bind(**{**params, "shape": shape})
+        if start is None:
+            return own
+        first = get("convert_element_type").bind(start, new_dtype=params["dtype"], weak_type=False, sharding=None)
+        return get("add").bind(own, first)
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         shape, d = params["shape"], params["dimension"]

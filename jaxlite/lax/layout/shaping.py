@@ -61,6 +61,11 @@ class BroadcastInDim(Layout):
         sizes = {**dict(enumerate(shape)), **{rank + i: n for i, n in enumerate(aval.shape)}}
         return Factors((own,), (axes_of(range(rank)),), sizes)
 
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        return {**params, "shape": results[0].shape}
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         shape, dims = params["shape"], params["broadcast_dimensions"]
         aligned = [1] * len(shape)
@@ -196,6 +201,11 @@ class Reshape(Layout):
 
     def factors(self, avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any) -> Factors | None:
         return reshaped(avals[0].shape, params["new_sizes"])
+
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        return {**params, "new_sizes": results[0].shape}
 
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         return (np.reshape(arrays[0], params["new_sizes"]),)

@@ -58,6 +58,17 @@ class Slice(Layout):
         every = axes_of(range(len(shape)))
         return Factors((every,), (every,), dict(enumerate(shape)), moved=frozenset(moved))
 
+    def localized(
+        self, params: dict[str, Any], avals: Sequence[ShapedArray], results: Sequence[ShapedArray]
+    ) -> dict[str, Any]:
+        limits = [
+            r if r < m and start == 0 else m  # an axis taken whole, of which there is a part
+            for m, r, start in zip(params["limit_indices"], results[0].shape, params["start_indices"], strict=True)
+        ]
+        strided = params["strides"] or (1,) * len(limits)
+        limits = [m if t != 1 else n for n, m, t in zip(limits, params["limit_indices"], strided, strict=True)]
+        return {**params, "limit_indices": tuple(limits)}
+
     def evaluate(self, *arrays: np.ndarray[Any, Any], **params: Any) -> tuple[np.ndarray[Any, Any], ...]:
         strides = params["strides"] or (1,) * arrays[0].ndim
         return (arrays[0][tuple(map(builtins.slice, params["start_indices"], params["limit_indices"], strides))],)

@@ -27,6 +27,7 @@ SAMPLES = (
 class ReduceSum(Reduction):
     name, accepts, samples = "reduce_sum", "iuf", SAMPLES
     collective = "psum"
+    linear_in = ((0,),)
     piecewise_linear = True
 
     def identity(self, dtype: Any) -> Any:
