@@ -8,7 +8,7 @@ that no sharding is known of is whole on every device.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, final
 
 from jaxlite.core import source
@@ -16,6 +16,7 @@ from jaxlite.core.avals import ShapedArray
 from jaxlite.core.context import context
 from jaxlite.core.errors import ShardingTypeError
 from jaxlite.core.factors import Axis, Factors, spread
+from jaxlite.core.jaxpr import ClosedJaxpr, JaxprEqn, subjaxprs
 from jaxlite.core.mesh import AnyMesh, AxisType, Mesh
 from jaxlite.core.partition_spec import PartitionSpec
 from jaxlite.core.shardings import NamedSharding
@@ -44,6 +45,23 @@ def are_sharded(avals: Sequence[ShapedArray]) -> bool:
 def asks_for_sharding(params: Mapping[str, Any]) -> bool:
     """Whether parameters say how the result is to lie."""
     return params.get("out_sharding") is not None or params.get("sharding") is not None
+
+
+def asked_of(eqn: JaxprEqn) -> NamedSharding | None:
+    """The sharding that an equation lays its operand out in."""
+    asked = eqn.params.get("dst_sharding") or eqn.params.get("sharding")
+    return asked if isinstance(asked, NamedSharding) else None
+
+
+def meshes_inside(closed: ClosedJaxpr) -> Iterator[AnyMesh]:
+    """The meshes that a program speaks of, also where its arguments lie on none: it makes arrays in parts itself."""
+    for eqn in closed.eqns:
+        asked = asked_of(eqn)
+        if asked is not None:
+            yield asked.mesh
+        yield from (v.aval.sharding.mesh for v in eqn.outvars if v.aval.sharding is not None)
+        for _, inner in subjaxprs(eqn.params):
+            yield from meshes_inside(inner)
 
 
 def fitting(sharding: NamedSharding, aval: ShapedArray) -> NamedSharding:

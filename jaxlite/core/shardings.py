@@ -157,10 +157,10 @@ class NamedSharding(Sharding):
         """That of arrays without ``axis``."""
         return NamedSharding(self.mesh, PartitionSpec(*[e for d, e in enumerate(self.spec) if d != axis]))
 
-    def with_axis(self, axis: int) -> NamedSharding:
-        """That of arrays with one more axis, which is whole."""
+    def with_axis(self, axis: int, entry: Any = None) -> NamedSharding:
+        """That of arrays with one more axis, which is whole unless ``entry`` says otherwise."""
         entries = [*self.spec, *[None] * (axis - len(self.spec))]
-        entries.insert(axis, None)
+        entries.insert(axis, entry)
         return NamedSharding(self.mesh, PartitionSpec(*entries))
 
     def explicit_text(self, rank: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, final
 from jaxlite.core.array import to_array
 from jaxlite.core.errors import refuse
 from jaxlite.core.jaxpr import ClosedJaxpr
+from jaxlite.core.propagation import in_program
 from jaxlite.core.pytree import PyTreeDef, tree_flatten
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct
@@ -157,7 +158,7 @@ class Compiled:
         operands = [to_array(operand_of(x)) for x in leaves]
         wanted = self._traced.jaxpr.in_avals
         for number, (operand, aval) in enumerate(zip(operands, wanted, strict=True)):
-            if not operand.aval.matches(aval):
+            if not in_program(operand.aval).matches(aval):
                 raise TypeError(
                     "Argument types differ from the types for which this computation was "
                     f"compiled: leaf {number} is {operand.aval}, compiled for {aval}."

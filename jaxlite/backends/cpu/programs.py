@@ -6,7 +6,7 @@ import functools
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from jaxlite.backends.cpu import disk_cache
@@ -23,6 +23,7 @@ from jaxlite.core.avals import ShapedArray
 from jaxlite.core.errors import DoesNotFitError
 from jaxlite.core.jaxpr import ClosedJaxpr
 from jaxlite.core.progress import loops_of
+from jaxlite.core.propagation import meshes_inside
 from jaxlite.core.trace import Tracer
 from jaxlite.interpreters import nan_check
 from jaxlite.interpreters.eval import refuse_tracers
@@ -114,18 +115,13 @@ def in_memory(value: Any) -> Array:
 
 def build(jaxpr: ClosedJaxpr, name: str, shardings: Sequence[NamedSharding | None] = ()) -> Program:
     """The program, ready to run; ``shardings``: how arguments lie on a mesh, where some do."""
-    if any(s is not None for s in shardings) or any(v.aval.sharding is not None for v in _results_inside(jaxpr)):
+    if any(s is not None for s in shardings) or next(meshes_inside(jaxpr), None) is not None:
         from jaxlite.compiler.partition import partition
 
         parts = partition(jaxpr, shardings or [None] * len(jaxpr.in_avals))
         if parts is not None:
             return _build(parts.whole, name, parts)
     return _build(jaxpr, name, None)
-
-
-def _results_inside(jaxpr: ClosedJaxpr) -> Iterator[Any]:
-    """The variables that equations define, those of loops aside: whatever lies in parts comes out of one of them."""
-    return (v for eqn in jaxpr.eqns for v in eqn.outvars)
 
 
 def _build(jaxpr: ClosedJaxpr, name: str, parts: Partition | None) -> Program:

@@ -76,7 +76,8 @@ def _options(factors: Factors, layouts: Sequence[Layout], sizes: Sizes) -> dict[
 
 def _may_split(factors: Factors, factor: int, names: Names, sizes: Sizes) -> bool:
     folded = factors.reduced.get(factor)
-    whole = factor in factors.whole or factor in factors.moved or folded == ""
+    goes_on = folded is not None or any((factor in axis) for axes in factors.results for axis in axes)
+    whole = not goes_on or factor in factors.whole or factor in factors.moved or folded == ""
     return not whole and factors.sizes[factor] % parts(names, sizes) == 0
 
 

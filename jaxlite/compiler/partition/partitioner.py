@@ -36,6 +36,7 @@ from jaxlite.core.factors import Factors, spread
 from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.core.mesh import AnyMesh
 from jaxlite.core.partition_spec import PartitionSpec
+from jaxlite.core.propagation import asked_of, meshes_inside
 from jaxlite.core.shardings import NamedSharding
 from jaxlite.core.source import working_on
 from jaxlite.interpreters.stage import closed_over_nothing, stage
@@ -114,7 +115,7 @@ def partition(closed: ClosedJaxpr, shardings: Sequence[NamedSharding | None]) ->
     """The partition of a program whose arguments (and constants) lie so; None where nothing is split."""
     closed, _ = inline_calls(closed)
     closed, _ = simplify(closed)
-    meshes = [s.mesh for s in shardings if s is not None] or _meshes_inside(closed)
+    meshes = [s.mesh for s in shardings if s is not None] or list(meshes_inside(closed))
     if not meshes:
         return None
     mesh = meshes[0]
@@ -148,13 +149,6 @@ def _whole_partition(closed: ClosedJaxpr, mesh: AnyMesh, ins: tuple[Layout, ...]
     return Partition(mesh, local, whole, ins, tuple(outs), tuple(walker.communications), tuple(walker.decisions))
 
 
-def _meshes_inside(closed: ClosedJaxpr) -> list[AnyMesh]:
-    """Meshes that a program without split arguments speaks of: it makes its own arrays in parts."""
-    avals = [v.aval for eqn in closed.eqns for v in eqn.outvars]
-    asked = [a for eqn in closed.eqns for a in (_asked(eqn),) if a is not None]
-    return [a.sharding.mesh for a in avals if a.sharding is not None] + [a.mesh for a in asked]
-
-
 def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     """For each equation's number, the variables that are not used after it."""
     last = {a: n for n, eqn in enumerate(jaxpr.eqns) for a in (*eqn.outvars, *eqn.invars) if isinstance(a, Var)}
@@ -164,12 +158,6 @@ def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
         if var not in kept:
             out.setdefault(number, []).append(var)
     return out
-
-
-def _asked(eqn: JaxprEqn) -> NamedSharding | None:
-    """The sharding that an equation lays its operand out in."""
-    asked = eqn.params.get("dst_sharding") or eqn.params.get("sharding")
-    return asked if isinstance(asked, NamedSharding) else None
 
 
 @final
@@ -218,9 +206,14 @@ class _Partitioner:
 
     def equation(self, eqn: JaxprEqn, operands: list[Part]) -> list[Part]:
         """The parts of an equation's results."""
-        asked = _asked(eqn)
+        asked = asked_of(eqn)
         if asked is not None:
-            return [self.moved(operands[0], layout_of(asked, operands[0].aval.ndim))]
+            (operand,) = operands
+            goal = list(layout_of(asked, operand.aval.ndim))
+            for d, entry in enumerate(asked.spec):
+                if entry is PartitionSpec.UNCONSTRAINED:
+                    goal[d] = operand.layout[d]
+            return [self.moved(operand, tuple(goal))]
         match eqn.primitive.family:
             case "scan":
                 return self._scan(eqn, operands)
@@ -482,12 +475,12 @@ class _Partitioner:
         self, body: ClosedJaxpr, consts: Sequence[Part], carry: list[Layout], xs: Sequence[Part]
     ) -> list[Layout]:
         """The layout of a loop's carry that its body keeps: what the body changes is whole."""
-        for _ in range(_PASSES):
+        for number in range(_PASSES):
             avals = body.in_avals[len(consts) : len(consts) + len(carry)]
             inner = [Part(None, a, layout) for a, layout in zip(avals, carry, strict=True)]
             _, outs = self._staged(body, [*consts, *inner, *xs], None, 1, dry=True)
             kept = [
-                tuple([a if a == b else () for a, b in zip(old, new, strict=True)])
+                tuple([_settled(a, b, number == 0) for a, b in zip(old, new, strict=True)])
                 for old, new in zip(carry, outs[: len(carry)], strict=True)
             ]
             if kept == carry:
@@ -541,6 +534,12 @@ class _Partitioner:
     def _decide(self, verdict: str, why: str) -> None:
         assert self._eqn is not None
         self.decisions.append(Decision(self._eqn.primitive.name, verdict, why))
+
+
+def _settled(before: Names, after: Names, first: bool) -> Names:
+    """How a loop's carry is split along an axis, where its body finds and leaves it so: as the body leaves what begins
+    whole, if the next pass says so again; else whole."""
+    return before if before == after else after if first and not before else ()
 
 
 def _split_text(split: dict[int, Names]) -> str:

@@ -50,8 +50,12 @@ class _Laid(Elementwise):
     ) -> tuple[list[Any], list[int | None]]:
         (dim,) = dims
         assert dim is not None
-        whole = fitting(params[self.parameter], aval_of(operands[0]).without_axis(dim)).with_axis(dim)
-        return [self.bind(operands[0], **{**params, self.parameter: whole})], [dim]
+        whole = aval_of(operands[0])
+        lies = None if whole.sharding is None else whole.sharding.spec.axes_of(dim)
+        asked = fitting(params[self.parameter], whole.without_axis(dim)).with_axis(
+            dim, lies or PartitionSpec.UNCONSTRAINED
+        )
+        return [self.bind(operands[0], **{**params, self.parameter: asked})], [dim]
 
 
 @final

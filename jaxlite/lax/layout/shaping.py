@@ -131,7 +131,13 @@ def reshaped(old: Sequence[int], new: Sequence[int]) -> Factors:
     for left, right in matching_groups(old, new):
         for side, axes, factors in _common_factors([old[a] for a in left], [new[b] for b in right], sizes):
             sides[side][(left, right)[side][axes]] = factors
-    return Factors((tuple(sides[0]),), (tuple(sides[1]),), sizes)
+    of_sides = [{f for axis in axes for f in axis if sizes[f] != 1} for axes in sides]
+    alone = of_sides[0] ^ of_sides[1]  # of axes that lie across each other's boundaries
+    why = (
+        "This reshape is not supported. Please specify the sharding of the output via the `out_sharding` argument of "
+        "jax.lax.reshape."
+    )
+    return Factors((tuple(sides[0]),), (tuple(sides[1]),), sizes, whole=dict.fromkeys(sorted(alone), why))
 
 
 def _common_factors(
