@@ -16,6 +16,7 @@ from jaxlite import (
     typing as typing,
 )
 from jaxlite.core import runtime as _runtime
+from jaxlite.core.array import Shard as Shard
 from jaxlite.core.array_type import Array as Array
 from jaxlite.core.config import (
     check_tracer_leaks as check_tracer_leaks,
@@ -68,6 +69,7 @@ from jaxlite.transforms.closures import (
 from jaxlite.transforms.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from jaxlite.transforms.device import (
     block_until_ready as block_until_ready,
+    copy_to_host_async as copy_to_host_async,
     default_backend as default_backend,
     device_count as device_count,
     device_get as device_get,
@@ -76,6 +78,7 @@ from jaxlite.transforms.device import (
     local_devices as local_devices,
     process_count as process_count,
     process_index as process_index,
+    process_indices as process_indices,
     typeof as typeof,
 )
 from jaxlite.transforms.housekeeping import (
@@ -102,6 +105,7 @@ from jaxlite.transforms.placing import (
     make_array_from_process_local_data as make_array_from_process_local_data,
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     set_mesh as set_mesh,
+    use_abstract_mesh as use_abstract_mesh,
 )
 from jaxlite.transforms.pmap import pmap as pmap
 from jaxlite.transforms.scopes import (

@@ -11,8 +11,10 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
+from jaxlite.core.avals import aval_of
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_map
+from jaxlite.core.sharding_drawing import drawing
 from jaxlite.lax.control.callback import debug_callback_p
 from jaxlite.transforms.breakpoint import breakpoint as breakpoint
 from jaxlite.transforms.callback import bind_callback
@@ -87,3 +89,40 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     missing = sorted(used_names - set(kwargs))
     if missing:
         raise KeyError(f"The format string {fmt!r} names {missing}, which are not given.")
+
+
+def visualize_sharding(
+    shape: Any, sharding: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9, max_width: int = 80,
+    color_map: Any = None,
+) -> None:  # fmt: skip
+    """Prints which device holds which part of an array of ``shape``; the picture has no colours.
+
+    >>> import jaxlite as jax
+    >>> visualize_sharding((4,), jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x")))
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
+    """
+    refuse("visualize_sharding", "color_map", color_map, None, "the picture has no colours")
+    refuse("visualize_sharding", "scale", scale, 1.0, "cells are as wide as their text: set min_width")
+    del use_color
+    builtins.print(drawing(shape, sharding, min_width, max_width))
+
+
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """:func:`visualize_sharding` of an array."""
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **kwargs))
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Calls ``callback`` with how an array lies; of a traced one with what its type says.
+
+    How it lies along automatic axes is in ``jit(f).lower(...).compile().report.partition``.
+    """
+    sharding = value.sharding if isinstance(value, Array) else aval_of(value).sharding
+    if sharding is None:
+        raise ValueError(
+            f"The type {aval_of(value)} does not say how it lies: look at "
+            "jax.jit(f).lower(...).compile().report.partition."
+        )
+    callback(sharding)

@@ -9,6 +9,7 @@ from jaxlite.core.shardings import (
     SingleDeviceSharding as SingleDeviceSharding,
 )
 from jaxlite.lax.layout.resharding import reshard as reshard
+from jaxlite.transforms.axis_types import auto_axes as auto_axes, explicit_axes as explicit_axes
 from jaxlite.transforms.placing import (
     get_mesh as get_mesh,
     set_mesh as set_mesh,

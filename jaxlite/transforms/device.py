@@ -71,6 +71,11 @@ def process_index(backend: str | None = None) -> int:
     return devices(backend)[0].process_index
 
 
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes: 0 alone."""
+    return sorted({device.process_index for device in devices(backend)})
+
+
 def process_count(backend: str | None = None) -> int:
     """The number of processes: 1."""
     return len({device.process_index for device in devices(backend)})
@@ -85,6 +90,11 @@ def device_get(x: Any) -> Any:
         return leaf
 
     return tree_map(get, x)
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """``x`` (a pytree): its arrays lie in host memory."""
+    return x
 
 
 def block_until_ready(x: Any) -> Any:

@@ -36,6 +36,7 @@ from jaxlite.transforms.donation import Donation, used_up, warn_of
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct, abstract
 from jaxlite.transforms.jit_arguments import Options, name_of
 from jaxlite.transforms.jit_refs import Split, call_with_refs
+from jaxlite.transforms.jit_shardings import InShardings, laying_out
 from jaxlite.transforms.recent_call import CALLS_BEFORE, MISS, RecentCall
 
 logger = logging.getLogger("jaxlite")
@@ -98,9 +99,9 @@ class Traced:
 class JitFunction:
     """What ``jit`` returns: call it, or look at it with ``trace``, ``lower`` and ``eval_shape``."""
 
-    def __init__(self, fun: Callable[..., Any], options: Options) -> None:
+    def __init__(self, fun: Callable[..., Any], options: Options, in_shardings: InShardings | None = None) -> None:
         functools.update_wrapper(self, fun, updated=())
-        self.fun, self.options = fun, options
+        self.fun, self.options, self.in_shardings = fun, options, in_shardings
         self._cache = _cache_for(fun, options)
         # refs that the function closes over, and programs of refs' values, by signature
         self._captured: Bounded[Any, list[Ref]] = Bounded(MOST_SIGNATURES)
@@ -128,6 +129,8 @@ class JitFunction:
             result = recent.call(args, kwargs)
             if result is not MISS:
                 return result
+        if self.in_shardings is not None:
+            args = self.in_shardings.place(args, kwargs)
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
         static: tuple[Any, ...] = ()
@@ -230,6 +233,8 @@ class JitFunction:
     # -- looking at it ------------------------------------------------------------------------
 
     def _signature(self, args: Any, kwargs: Any) -> tuple[Traced, tuple[bool, ...], PyTreeDef]:
+        if self.in_shardings is not None:
+            args = self.in_shardings.place(args, kwargs)
         args, kwargs, static = self.options.without_static(args, kwargs)
         leaves, tree = tree_flatten((args, kwargs), lambda x: isinstance(x, ShapeDtypeStruct))
         avals = tuple(map(abstract, leaves))
@@ -286,7 +291,7 @@ def _cache_for(fun: Callable[..., Any], options: Options) -> Bounded[Any, Traced
 def clear_programs() -> None:
     """Forgets the programs of every function."""
     for by_options in list(_caches.values()):
-        for programs in by_options.values():
+        for programs in list(by_options.values()):
             programs.clear()
     config.settings.changed()  # short ways too
 
@@ -359,8 +364,10 @@ def jit(
         raise ValueError(
             f"compiler_options {compiler_options} are XLA's: jaxlite has its own compiler, which takes none."
         )
-    check_placement("jit", device=device, in_shardings=in_shardings, out_shardings=out_shardings)
+    check_placement("jit", device=device)
     if backend not in (None, CPU.platform):
         refuse("jit", "backend", backend, None, "programs run on the CPU")
     refuse("jit", "abstracted_axes", abstracted_axes, None, "shapes are fixed while tracing")
-    return JitFunction(fun, Options(fun, static_argnums, static_argnames, donate_argnums, donate_argnames))
+    options = Options(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    ins = None if in_shardings is None else InShardings(in_shardings, fun)
+    return JitFunction(fun if out_shardings is None else laying_out(fun, out_shardings), options, ins)
