@@ -31,3 +31,8 @@ class Bounded(dict[Key, Value], Generic[Key, Value]):
             while len(self) >= self.most and key not in self:
                 del self[next(iter(self))]
             super().__setitem__(key, value)
+
+    def clear(self) -> None:
+        """Forgets every entry."""
+        with self._lock:  # another thread may be about to drop the oldest
+            super().clear()

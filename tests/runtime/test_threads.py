@@ -15,6 +15,7 @@ import jaxlite as jax
 import jaxlite.numpy as jnp
 from jaxlite import lax
 from jaxlite.backends.cpu.pool import pool, usable_cpus
+from jaxlite.core import runtime
 from jaxlite.core.config import config
 
 THREADS = 16
@@ -175,3 +176,35 @@ def test_usable_cpus_is_what_the_system_says():
         assert usable_cpus() == os.sched_getaffinity(0)
     else:
         assert usable_cpus() is None
+
+
+def test_caches_are_cleared_while_other_threads_run():
+    done = threading.Event()
+    x = np.linspace(0.0, 1.0, 100, dtype=np.float32)
+    program = jax.jit(lambda v: jnp.cos(v) + 1)
+    given = jnp.asarray(x)
+
+    def work(k):
+        if k:
+            while not done.is_set():
+                # a few ulps of values of at most 2
+                np.testing.assert_allclose(jnp.sin(given), np.sin(x), atol=1e-6)
+                np.testing.assert_allclose(program(given), np.cos(x) + 1, atol=1e-6)
+            return
+        try:
+            for i in range(50):
+                jax.clear_caches()
+                assert float(jax.jit(lambda v, i=i: v * i)(1.0)) == i
+        finally:
+            done.set()
+
+    assert in_threads(work, 5) == [None] * 5
+
+
+def test_ways_outlive_the_kernels_that_are_forgotten():
+    x = jnp.float32(3.0)
+    assert float(lax.integer_pow(x, 5)) == 243.0
+    runtime.current()._eager._flat.clear()
+    for n in range(6, 40):  # linking lets go of code that nobody holds, and takes its place
+        lax.integer_pow(x, n)
+    assert float(lax.integer_pow(x, 5)) == 243.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -42,10 +42,16 @@ class CodeError(RuntimeError):
 @final
 @dataclass(frozen=True, eq=False)
 class MachineCode:
-    """Loaded code. It lives as long as this object."""
+    """Loaded code. It lives as long as this object, and as its functions."""
 
     addresses: Mapping[str, int]
     library: _Library
+
+    def function(self, name: str, prototype: Callable[[int], Any]) -> Any:
+        """An export as a function of ctypes, which keeps the code: whoever can call it may, whatever was forgotten."""
+        made = prototype(self.addresses[name])
+        made.code = self
+        return made
 
 
 @final

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jaxlite.compiler.plan import HostCall
 
 
+# PYFUNCTYPE keeps the interpreter lock: the entry itself gives it up if it may take long
+_PROTOTYPE = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
 Taken: TypeAlias = dict[int, tuple[int, memory.Block]]  # by result: an address, and the block that it is in
 
 
@@ -36,10 +38,7 @@ class Executable:
         constants = [array.ctypes.data for array in image.constants]
         self._context = (ctypes.c_uint64 * (1 + len(constants)))(id(self._host), *constants)
         self._context_address = ctypes.addressof(self._context)
-        # PYFUNCTYPE keeps the interpreter lock: the entry itself gives it up if it may take long
-        self._entry = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)(
-            self.code.addresses[ENTRY]
-        )
+        self._entry = self.code.function(ENTRY, _PROTOTYPE)
         self._pool: Pool | None = pool() if image.splits else None
         self._results = memory.ResultLayout(image.results)
         # by the results that are written elsewhere

@@ -54,8 +54,7 @@ class FlatKernel:
             return flat_object(primitive, operands, out_dtype, params, contract_fma, _SYMBOL)
 
         key = ("flat", primitive.name, operands, out_dtype, params, contract_fma)
-        self._code = engine.load_object(stored_object(make, *key), [_SYMBOL])
-        self._function = _PROTOTYPE(self._code.addresses[_SYMBOL])
+        self._function = engine.load_object(stored_object(make, *key), [_SYMBOL]).function(_SYMBOL, _PROTOTYPE)
         self._addresses = ctypes.c_uint64 * (len(operands) + 1)
 
     def for_result(self, out: ShapedArray) -> Callable[[Sequence[Any]], list[Array]]:
