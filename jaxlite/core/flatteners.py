@@ -17,6 +17,7 @@ from jaxlite.core.pytree import PyTreeDef, node_kind, tree_flatten
 Flattener: TypeAlias = Callable[[Any], list[Any] | None]
 Builder: TypeAlias = Callable[[Sequence[Any]], Any]
 
+_NOTHING = object()
 LARGEST = 4096  # nodes and leaves: beyond, the source would take long to compile
 DEEPEST = 50  # levels: Python's parser takes some 100 brackets in each other
 MOST = 1024  # functions of each kind that are kept
@@ -35,9 +36,17 @@ def _walked(structure: PyTreeDef, tree: Any) -> list[Any] | None:
     return leaves if found == structure else None
 
 
-@functools.lru_cache(maxsize=MOST)
 def flattener(structure: PyTreeDef) -> Flattener:
     """Takes trees of this structure apart."""
+    return _kept_flattener(structure) if structure.shared else _new_flattener(structure)
+
+
+def builder(structure: PyTreeDef) -> Builder:
+    """Builds trees of this structure."""
+    return _kept_builder(structure) if structure.shared else _new_builder(structure)
+
+
+def _new_flattener(structure: PyTreeDef) -> Flattener:
     if not _suits(structure):
         return functools.partial(_walked, structure)
     names: dict[str, Any] = {"Mismatch": (KeyError, TypeError, ValueError)}
@@ -45,10 +54,10 @@ def flattener(structure: PyTreeDef) -> Flattener:
     leaves: list[str] = []
     count = 0
 
-    def fresh(value: Any = None) -> str:
+    def fresh(value: Any = _NOTHING) -> str:
         nonlocal count
         count += 1
-        if value is not None:
+        if value is not _NOTHING:
             names[f"n{count}"] = value
         return f"n{count}"
 
@@ -65,7 +74,9 @@ def flattener(structure: PyTreeDef) -> Flattener:
             return
         inside = [fresh() for _ in children]
         differs(f"{at}.__class__ is not {fresh(kind)}")
-        if kind in (tuple, list) or (issubclass(kind, tuple) and node_kind(kind) is None):
+        if kind not in (tuple, list) and node_kind(kind) is None:  # a named tuple, which may iterate in its own way
+            lines.append(f"  [{', '.join(inside)}] = {fresh(tuple.__iter__)}({at})")
+        elif kind in (tuple, list):
             differs(f"len({at}) != {len(children)}")
             lines.append(f"  [{', '.join(inside)}] = {at}" if children else "  pass")
         elif kind is dict:
@@ -87,9 +98,7 @@ def flattener(structure: PyTreeDef) -> Flattener:
     return names["flatten"]  # type: ignore[no-any-return]
 
 
-@functools.lru_cache(maxsize=MOST)
-def builder(structure: PyTreeDef) -> Builder:
-    """Builds trees of this structure."""
+def _new_builder(structure: PyTreeDef) -> Builder:
     if not _suits(structure):
         return structure.unflatten
     names: dict[str, Any] = {}
@@ -124,3 +133,8 @@ def builder(structure: PyTreeDef) -> Builder:
     body = f"def build(leaves):\n [{', '.join(leaves)}] = leaves\n return {built}"
     exec(compile(body, "<builder>", "exec"), names)
     return names["build"]  # type: ignore[no-any-return]
+
+
+# only of shared structures: others may be equal without being the same, and hold what nobody else keeps
+_kept_flattener = functools.lru_cache(maxsize=MOST)(_new_flattener)
+_kept_builder = functools.lru_cache(maxsize=MOST)(_new_builder)

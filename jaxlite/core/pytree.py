@@ -120,7 +120,11 @@ _REGISTRY: dict[type, Node] = {
     type(None): Node(lambda t: ((), None), lambda d, c: None, _sequence_keys),
 }
 
-_NAMEDTUPLE = Node(lambda t: (t, type(t)), lambda d, c: d(*c), lambda t, d, n: [GetAttrKey(name) for name in d._fields])
+_NAMEDTUPLE = Node(
+    lambda t: (tuple(tuple.__iter__(t)), type(t)),
+    lambda d, c: d(*c),
+    lambda t, d, n: [GetAttrKey(name) for name in d._fields],
+)
 
 
 def node_kind(kind: type) -> Node | None:
@@ -272,21 +276,32 @@ _LEAF.shared = _NONE.shared = True
 _LEAF_TYPES: set[type] = {int, float, bool}  # asked for first; ``array`` adds its own
 _SHARED: dict[Any, PyTreeDef] = {}
 _MOST_SHARED = 1 << 16  # structures kept for sharing; beyond, equal ones may be different objects
+_STRINGS = frozenset([str])
+
+
+def _is_plain(kind: type, data: Any) -> bool:
+    """Whether equal data are the same for all purposes: nothing, or strings.  Numbers are equal that are not the same,
+    and what other classes call equal, and how much memory they hold, is not known."""
+    return data is None or data is kind or (type(data) is tuple and _STRINGS.issuperset(map(type, data)))
 
 
 def _structure(kind: Any, data: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
-    """The structure; one object for equal ones, so that comparing signatures compares identities."""
-    key = (kind, data, *map(id, children))
-    try:
-        found = _SHARED.get(key)
-    except TypeError:  # data that does not hash
+    """The structure; one object for equal ones with plain data, so that comparing signatures compares identities."""
+    if not _is_plain(kind, data):
         return PyTreeDef(kind, data, children)
+    key = (kind, data, *map(id, children))
+    found = _SHARED.get(key)
     if found is None:
         found = PyTreeDef(kind, data, children)
         if len(_SHARED) < _MOST_SHARED and all(c.shared for c in children):
             found.shared = True
             _SHARED[key] = found  # it keeps its children, and so their identities, alive
     return found
+
+
+def forget_shared() -> None:
+    """Forgets the structures that are kept for sharing; those in use live on."""
+    _SHARED.clear()
 
 
 IsLeaf = Callable[[Any], bool] | None

@@ -17,13 +17,29 @@ def register_pytree_node(
 ) -> None:
     """Makes ``nodetype`` a node: ``flatten_func(x)`` gives (children, data), ``unflatten_func(data, children)`` x
     again."""
+
+    def flatten(tree: Any) -> tuple[Iterable[Any], Any]:
+        return _checked(nodetype, flatten_func(tree))
+
     keys = flat_index_keys
     if flatten_with_keys_func is not None:
 
         def keys(tree: Any, data: Any, count: int) -> Sequence[Any]:
-            return [k for k, _ in flatten_with_keys_func(tree)[0]]
+            return [k for k, _ in _checked(nodetype, flatten_with_keys_func(tree))[0]]
 
-    register(nodetype, Node(flatten_func, unflatten_func, keys))
+    register(nodetype, Node(flatten, unflatten_func, keys))
+
+
+def _checked(nodetype: type, flat: Any) -> tuple[Iterable[Any], Any]:
+    """What a function that takes a node apart gave, if it is of the right form."""
+    expected = "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple"
+    if not isinstance(flat, tuple) or len(flat) != 2:
+        raise ValueError(f"{expected}, got {flat!r} for {nodetype.__name__}")
+    try:
+        iter(flat[0])
+    except TypeError:
+        raise ValueError(f"{expected} where 'children' is iterable, got {flat!r} for {nodetype.__name__}") from None
+    return flat
 
 
 def register_pytree_with_keys(
@@ -35,7 +51,7 @@ def register_pytree_with_keys(
     """Like :func:`register_pytree_node`, the children given as (key, child) pairs."""
 
     def flatten(tree: Any) -> tuple[Iterable[Any], Any]:
-        pairs, data = flatten_with_keys(tree)
+        pairs, data = _checked(nodetype, flatten_with_keys(tree))
         return [c for _, c in pairs], data
 
     register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)

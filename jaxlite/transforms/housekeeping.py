@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxlite.core import runtime
+from jaxlite.core import pytree, runtime
 from jaxlite.core.array import Array
 from jaxlite.transforms import jit
 from jaxlite.transforms.device import devices
@@ -22,6 +22,7 @@ def clear_caches() -> None:
     """Forgets every traced and compiled program; the next calls trace and compile anew."""
     jit.clear_programs()
     runtime.current().clear()
+    pytree.forget_shared()
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -55,6 +55,33 @@ def test_they_agree_with_walking(tree, other):
         assert taken is None or builder(structure)(taken) == other
 
 
+def test_keys_of_any_kind():
+    for key in (None, 1, True, 2.5, frozenset(), (None,)):
+        structure = tree_structure({key: 0})
+        assert flattener(structure)({key: 1.0}) == [1.0]
+        assert repr(builder(structure)([2.0])) == repr({key: 2.0})
+
+
+def test_trees_that_are_equal_are_not_taken_for_each_other():
+    assert [repr(builder(tree_structure({key: 0}))([2.0])) for key in (1, True, 1.0)] == [
+        "{1: 2.0}",
+        "{True: 2.0}",
+        "{1.0: 2.0}",
+    ]
+
+
+class Odd(Point):
+    def __iter__(self):
+        return iter([7, 8, 9])
+
+
+def test_named_tuples_that_iterate_in_their_own_way():
+    structure = tree_structure(Odd(1, 2))
+    assert flattener(structure)(Odd(3, 4)) == [3, 4] and tree_flatten(Odd(1, 2))[0] == [1, 2]
+    built = builder(structure)([5, 6])
+    assert type(built) is Odd and (built.x, built.y) == (5, 6)
+
+
 def structure_is_leaf(structure):
     return structure.num_nodes == 1
 
