@@ -41,7 +41,7 @@ class Options:
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """Dynamic positional and keyword arguments, and the static ones as a hashable key."""
-        numbers = {n % len(args) if -len(args) <= n < len(args) else n for n in self.static_argnums} if args else set()
+        numbers = {n + len(args) if n < 0 else n for n in self.static_argnums}
         names = set(self.static_argnames)
         by_position = tuple((n, a) for n, a in enumerate(args) if n in numbers)
         by_name = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
@@ -83,10 +83,9 @@ class Options:
     def donated(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, ...]:
         """For each leaf, whether its memory is given up; ``args`` no longer hold the static ones."""
         total = len(args) + len(self.static_argnums)
-        static = {n % total if total else n for n in self.static_argnums}
+        static = {n % total if n < 0 else n for n in self.static_argnums}
         places = [n for n in range(total) if n not in static][: len(args)]
-        donate = {n % total if total else n for n in self.donate_argnums}
-        marked = tuple([n in donate for n in places])
+        marked = [n in self.donate_argnums for n in places]
         by_leaf = [m for m, a in zip(marked, args, strict=True) for _ in tree_flatten(a)[0]]
         names = set(self.donate_argnames)
         by_leaf += [k in names for k in sorted(kwargs) for _ in tree_flatten(kwargs[k])[0]]
@@ -107,25 +106,31 @@ def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
 def _positions(
     numbers: Any, names: Any, parameters: list[inspect.Parameter], what: str
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names that go together: one given alone brings the other along, as in JAX."""
+    """Positions and names that go together: one given alone brings the other along, as in JAX.
+
+    Negative positions count back from the last parameter that a position can reach, or, where there is no last one, in
+    each call from its last argument.
+    """
     given = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
     named = () if names is None else (names,) if isinstance(names, str) else tuple(names)
     if not all(isinstance(n, int) for n in given):
         raise TypeError(f"jit: {what}_argnums must be an int or a sequence of ints, got {numbers!r}.")
     by_name = {p.name: i for i, p in enumerate(parameters)}
-    takes_more = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_more = not parameters or any(p.kind is p.VAR_POSITIONAL for p in parameters)
     unknown = [n for n in named if n not in by_name]
     if unknown and parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise ValueError(f"jit got invalid argnames {unknown} in {what}_argnames: the function takes {list(by_name)}.")
-    if parameters and not takes_more and any(not -len(parameters) <= n < len(parameters) for n in given):
-        raise ValueError(
-            f"jit: {what}_argnums {given} are out of range for a function of {len(parameters)} parameters."
-        )
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if not takes_more:
+        count = len(positional)
+        if any(not -count <= n < count for n in given):
+            raise ValueError(
+                f"jit: {what}_argnums {given} are out of range for a function of {count} positional parameters."
+            )
+        given = tuple([n % count for n in given])
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if names is None:
-        named = tuple(
-            parameters[n].name for n in given if -len(parameters) <= n < len(parameters) and parameters[n].kind in kinds
-        )
+        named = tuple([positional[n].name for n in given if 0 <= n < len(positional) and positional[n].kind is either])
     if numbers is None:
-        given = tuple(by_name[n] for n in named if n in by_name and parameters[by_name[n]].kind is kinds[0])
+        given = tuple([by_name[n] for n in named if n in by_name and parameters[by_name[n]].kind is either])
     return given, named

@@ -57,6 +57,44 @@ def test_donated_arguments_are_deleted() -> None:
         j(x, y)
 
 
+STATIC_FROM_THE_END = [
+    (lambda x, n=2: x * n, {"static_argnums": -1}, (), {}, 2.0),
+    (lambda x, n=2: x * n, {"static_argnums": -1}, (3,), {}, 3.0),
+    (lambda x, n=2: x * n, {"static_argnums": -1}, (), {"n": 3}, 3.0),
+    (lambda x, n=2: x * n, {"static_argnums": -1, "donate_argnums": -2}, (), {"n": 3}, 3.0),
+    (lambda *a: a[0] * a[-1], {"static_argnums": -1}, (4,), {}, 4.0),
+    (lambda x, *, n=2: x * n, {"static_argnames": "n"}, (), {"n": 5}, 5.0),
+]
+
+
+@pytest.mark.parametrize("f, options, args, kwargs, value", STATIC_FROM_THE_END, ids=range(len(STATIC_FROM_THE_END)))
+def test_static_arguments_counted_from_the_end(f: Any, options: Any, args: Any, kwargs: Any, value: float) -> None:
+    np.testing.assert_array_equal(jax.jit(f, **options)(jnp.ones(3), *args, **kwargs), np.full(3, value))
+
+
+# which arguments JAX 0.12 deletes: positional ones, then those given by name
+DONATED = [
+    (lambda x, y: x + y, {"donate_argnums": 1}, 1, "y", [False, True]),
+    (lambda a, b=None, c=None: a + 1, {"donate_argnums": 2}, 1, "", [False]),
+    (lambda *a: [v + 1 for v in a], {"donate_argnums": 5}, 3, "", [False] * 3),
+    (lambda *a: [v + 1 for v in a], {"donate_argnums": -1}, 3, "", [False] * 3),
+    (lambda x, *a: [v + 1 for v in (x, *a)], {"donate_argnums": 2}, 3, "", [False, False, True]),
+    (lambda x, y=1.0: x * y, {"donate_argnums": -1}, 1, "", [False]),
+    (lambda x, *, y: x + y, {"donate_argnums": -1}, 1, "y", [True, False]),
+    (lambda x, y, **k: [x + y, *k.values()], {"donate_argnums": -1}, 2, "z", [False, True, False]),
+    (lambda x, y: (x + 1, y + 1), {"donate_argnums": -1}, 0, "xy", [False, True]),
+    (lambda x, y: (x + 1, y + 1), {"donate_argnames": "y"}, 2, "", [False, True]),
+    (lambda *a, y: [*a, y], {"donate_argnums": -1}, 2, "y", [False] * 3),
+]
+
+
+@pytest.mark.parametrize("f, options, count, names, deleted", DONATED, ids=range(len(DONATED)))
+def test_which_arguments_are_donated(f: Any, options: Any, count: int, names: str, deleted: list[bool]) -> None:
+    arrays = [jnp.ones(3) for _ in range(count + len(names))]
+    jax.jit(f, **options)(*arrays[:count], **dict(zip(names, arrays[count:], strict=True)))
+    assert [x.is_deleted() for x in arrays] == deleted
+
+
 def test_pytrees_and_constants() -> None:
     table = jnp.arange(3.0)
     j = jax.jit(lambda d: {"out": (d["a"] * table, d["b"][0]), "none": None})
