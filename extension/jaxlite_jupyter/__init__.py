@@ -1,4 +1,4 @@
-"""jaxlite in a notebook: the ``%%jit`` magic, and views of graphs and kernels.
+"""jaxlite in a notebook: the ``%%jit`` magic, the ``%sharding`` magic, and views of graphs, kernels and shardings.
 
 ``%load_ext jaxlite`` loads it; ``graph(f, *args)`` and ``fusion(f, *args)`` make views anywhere.
 """
@@ -10,6 +10,8 @@ from jaxlite_jupyter.extension import (
 from jaxlite_jupyter.views import (
     FusionView as FusionView,
     GraphView as GraphView,
+    ShardingView as ShardingView,
     fusion as fusion,
     graph as graph,
+    sharding as sharding,
 )

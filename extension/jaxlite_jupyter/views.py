@@ -12,10 +12,19 @@ from typing import Any, final
 
 import jaxlite
 from jaxlite.compiler.report import CompileReport
+from jaxlite.core.array import Array
 from jaxlite.core.jaxpr import ClosedJaxpr
-from jaxlite.inspect import fusion_payload, fusion_text, graph_payload, graph_text
+from jaxlite.core.sharding_drawing import drawing
+from jaxlite.inspect import (
+    fusion_payload,
+    fusion_text,
+    graph_payload,
+    graph_text,
+    sharding_payload,
+    sharding_text,
+)
 from jaxlite_jupyter.dot import graph_dot
-from jaxlite_jupyter.html import fusion_html, graph_html, page, text_html
+from jaxlite_jupyter.html import fusion_html, graph_html, page, sharding_html, text_html
 from jaxlite_jupyter.labels import file_label
 from jaxlite_jupyter.live import standalone
 from jaxlite_jupyter.svg import graph_svg
@@ -141,6 +150,33 @@ class FusionView:
 
 
 @final
+class ShardingView:
+    """The sharding board: how arrays lie on a mesh, what each operation moves, what a device holds."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        self.payload = dict(payload)
+
+    def html(self) -> str:
+        """The view as HTML without scripts."""
+        return sharding_html(self.payload)
+
+    def text(self) -> str:
+        """The view in words."""
+        return sharding_text(self.payload)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the view: ``.html`` or ``.txt``."""
+        title = f"sharding of {self.payload['name']}"
+        return _write(path, {".html": lambda: page(title, self.html()), ".txt": self.text})
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle:
+        return {"text/plain": self.text(), "text/html": self.html()}, {}
+
+    def __repr__(self) -> str:
+        return f"<ShardingView of {self.payload['name']}: {len(self.payload['communications'])} collectives>"
+
+
+@final
 class TextView:
     """A text that a notebook shows in a frame of its own."""
 
@@ -177,6 +213,16 @@ def graph(program: Any, *args: Any, **kwargs: Any) -> GraphView:
 def fusion(program: Any, *args: Any, **kwargs: Any) -> FusionView:
     """The kernels of ``program(*args, **kwargs)``, or of a report."""
     return FusionView(fusion_payload(_report(program, args, kwargs, "fusion"), file_label))
+
+
+def sharding(program: Any, *args: Any, measure: bool = False, **kwargs: Any) -> ShardingView | TextView:
+    """The sharding board of ``program(*args, **kwargs)``, or of a report; of an array, its parts.
+
+    With ``measure`` each collective is run alone and timed.
+    """
+    if type(program) is Array and not args:
+        return TextView(f"{jaxlite.typeof(program)}, {program.sharding}", drawing(program.shape, program.sharding))
+    return ShardingView(sharding_payload(_report(program, args, kwargs, "sharding"), file_label, measure))
 
 
 def _report(program: Any, args: Any, kwargs: Any, what: str) -> CompileReport:

@@ -38,7 +38,12 @@ UPWARD: dict[str, tuple[str, str]] = {
 
 # package -> the only modules that may import it
 BEHIND = {
-    "IPython": ("jaxlite_jupyter/magics.py", "jaxlite_jupyter/completions.py", "jaxlite_jupyter/progress.py"),
+    "IPython": (
+        "jaxlite_jupyter/magics.py",
+        "jaxlite_jupyter/sharding_magic.py",
+        "jaxlite_jupyter/completions.py",
+        "jaxlite_jupyter/progress.py",
+    ),
     "ipywidgets": ("jaxlite_jupyter/progress.py",),
     "anywidget": ("jaxlite_jupyter/widget.py",),
     "traitlets": ("jaxlite_jupyter/widget.py",),
@@ -63,6 +68,8 @@ LATE = {
     ("jaxlite_jupyter/completions.py", "IPython.core.completer"): "the rest needs no notebook",
     ("jaxlite_jupyter/dot.py", "graphviz"): "optional",
     ("jaxlite_jupyter/extension.py", "jaxlite_jupyter.magics"): "views need no IPython",
+    ("jaxlite_jupyter/extension.py", "jaxlite_jupyter.sharding_magic"): "views need no IPython",
+    ("jaxlite/inspect/sharding.py", "jaxlite.compiler.partition.timing"): "only where times are asked for",
     ("jaxlite_jupyter/extension.py", "jaxlite_jupyter.progress"): "only for the first bar: ipywidgets are optional",
     ("jaxlite_jupyter/views.py", "jaxlite_jupyter.widget"): "optional: needs anywidget",
 }

@@ -27,7 +27,7 @@ from jaxlite.compiler.partition.layouts import (
     received,
     steps_between,
 )
-from jaxlite.compiler.partition.record import Communication
+from jaxlite.compiler.partition.record import Communication, Operation
 from jaxlite.compiler.report import Decision
 from jaxlite.compiler.simplify import simplify
 from jaxlite.core.avals import ShapedArray, aval_of
@@ -36,9 +36,10 @@ from jaxlite.core.factors import Factors, spread
 from jaxlite.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.core.mesh import AnyMesh
 from jaxlite.core.partition_spec import PartitionSpec
+from jaxlite.core.primitive import Primitive
 from jaxlite.core.propagation import asked_of, meshes_inside
 from jaxlite.core.shardings import NamedSharding
-from jaxlite.core.source import working_on
+from jaxlite.core.source import UNKNOWN, working_on
 from jaxlite.interpreters.stage import closed_over_nothing, stage
 from jaxlite.lax.control.collectives import (
     all_gather_p,
@@ -94,6 +95,7 @@ class Partition:
     out_layouts: tuple[Layout, ...]
     communications: tuple[Communication, ...]
     decisions: tuple[Decision, ...]
+    operations: tuple[Operation, ...]
 
     @property
     def out_shardings(self) -> list[NamedSharding]:
@@ -131,7 +133,7 @@ def _whole_partition(closed: ClosedJaxpr, mesh: AnyMesh, ins: tuple[Layout, ...]
     def device(*values: Any) -> list[Any]:
         parts = [Part(v, a, layout) for v, a, layout in zip(values, closed.in_avals, ins, strict=True)]
         results = walker.program(closed, parts)
-        walker.settle(results)
+        walker.finish(results)
         outs[:] = [r.layout for r in results]
         return [r.value for r in results]
 
@@ -146,7 +148,10 @@ def _whole_partition(closed: ClosedJaxpr, mesh: AnyMesh, ins: tuple[Layout, ...]
         return run_on_all_devices(local, values, in_specs, out_specs, sizes)
 
     whole = stage(every_device, [a.update(sharding=None) for a in closed.in_avals], closed.jaxpr.debug_info)
-    return Partition(mesh, local, whole, ins, tuple(outs), tuple(walker.communications), tuple(walker.decisions))
+    return Partition(
+        mesh, local, whole, ins, tuple(outs),
+        tuple(walker.communications), tuple(walker.decisions), tuple(walker.operations),
+    )  # fmt: skip
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
@@ -170,6 +175,7 @@ class _Partitioner:
         self.explicit = set(mesh.explicit_axes)
         self.communications: list[Communication] = []
         self.decisions: list[Decision] = []
+        self.operations: list[Operation] = []
         self._due: list[weakref.ref[Part]] = []  # parts that are still to be summed, in the order they were made
         self._eqn: JaxprEqn | None = None
         self._times: int | None = 1
@@ -193,7 +199,7 @@ class _Partitioner:
         for number, eqn in enumerate(jaxpr.eqns):
             with working_on(eqn.source):
                 self._eqn = eqn
-                results = self.equation(eqn, [part(a) for a in eqn.invars])
+                results = self._noted(eqn, [part(a) for a in eqn.invars])
             known.update((v, r) for v, r in zip(eqn.outvars, results, strict=True) if isinstance(v, Var))
             for var in last.get(number, ()):  # a sum that nobody waits for any more is not taken
                 known.pop(var, None)
@@ -203,6 +209,17 @@ class _Partitioner:
     def _same(self, value: Any, aval: ShapedArray) -> Part:
         """A value that every device has."""
         return Part(value, aval, ((),) * aval.ndim)
+
+    def _noted(self, eqn: JaxprEqn, operands: list[Part]) -> list[Part]:
+        """The parts of an equation's results; what became of the equation is recorded."""
+        before, decided = len(self.communications), len(self.decisions)
+        given = tuple([(o.aval, o.layout, o.due) for o in operands])
+        results = self.equation(eqn, operands)
+        made = tuple([(r.aval, r.layout, r.due) for r in results])
+        collectives = tuple(range(before, len(self.communications)))
+        choice = "; ".join(f"{d.verdict}: {d.reason}" for d in self.decisions[decided:])
+        self.operations.append(Operation(eqn.primitive.name, eqn.source, given, made, collectives, choice))
+        return results
 
     def equation(self, eqn: JaxprEqn, operands: list[Part]) -> list[Part]:
         """The parts of an equation's results."""
@@ -264,9 +281,10 @@ class _Partitioner:
                 part.due = (*part.due, *names)
                 continue
             for name in names:
-                nbytes = part_bytes(part.aval, part.layout, self.sizes)
-                self._record("all_reduce", (name,), received("all_reduce", nbytes, self.sizes[name]))
-                part.value = _EXTREMA[how].bind(part.value, axis_name=name)
+                nbytes = received("all_reduce", part_bytes(part.aval, part.layout, self.sizes), self.sizes[name])
+                part.value = self._collective(
+                    "all_reduce", (name,), nbytes, _EXTREMA[how], [part.value], axis_name=name
+                )
 
     def _passed_on(self, eqn: JaxprEqn, operands: Sequence[Part], results: Sequence[ShapedArray]) -> Names:
         """The mesh axes over which the result is to be summed instead of the operands, if that is the same."""
@@ -355,15 +373,19 @@ class _Partitioner:
 
     def _step(self, part: Part, step: Step) -> Any:
         value, n = part.value, self.sizes[step.name]
-        nbytes = aval_of(value).nbytes
-        if step.kind != "cut":
-            kind = "all_gather" if step.kind == "gather" else "all_to_all"
-            self._record(kind, (step.name,), received(step.kind, nbytes, n))
+        nbytes = received(step.kind, aval_of(value).nbytes, n)
+        names = (step.name,)
         match step.kind:
             case "gather":
-                return all_gather_p.bind(value, axis_name=step.name, all_gather_dimension=step.axis, tiled=True)
+                return self._collective(
+                    "all_gather", names, nbytes, all_gather_p, [value],
+                    axis_name=step.name, all_gather_dimension=step.axis, tiled=True,
+                )  # fmt: skip
             case "exchange":
-                return all_to_all_p.bind(value, axis_name=step.name, split_axis=step.to, concat_axis=step.axis)
+                return self._collective(
+                    "all_to_all", names, nbytes, all_to_all_p, [value],
+                    axis_name=step.name, split_axis=step.to, concat_axis=step.axis,
+                )  # fmt: skip
         shape = list(aval_of(value).shape)
         shape[step.axis] //= n
         here = axis_index_p.bind(axis_name=step.name)
@@ -381,9 +403,11 @@ class _Partitioner:
             position = goal[axis].index(name)
             if out.layout[axis] != goal[axis][:position]:
                 continue  # what lies between is not there yet: summed whole, then cut
-            nbytes, n = aval_of(out.value).nbytes, self.sizes[name]
-            self._record("reduce_scatter", (name,), received("reduce_scatter", nbytes, n))
-            out.value = reduce_scatter_p.bind(out.value, axis_name=name, scatter_dimension=axis, tiled=True)
+            nbytes = received("reduce_scatter", aval_of(out.value).nbytes, self.sizes[name])
+            out.value = self._collective(
+                "reduce_scatter", (name,), nbytes, reduce_scatter_p, [out.value],
+                axis_name=name, scatter_dimension=axis, tiled=True,
+            )  # fmt: skip
             out.due = tuple([d for d in out.due if d != name])
             out.layout = tuple([(*e, name) if d == axis else e for d, e in enumerate(out.layout)])
         rest = [n for n in names if n in out.due]
@@ -400,11 +424,21 @@ class _Partitioner:
             alive = [p for reference in self._due if (p := reference()) is not None]
             together = list(dict.fromkeys([*[p for p in alive if p.due == names], part]))
             nbytes = sum(received("all_reduce", aval_of(p.value).nbytes, self._count(names)) for p in together)
-            self._record("all_reduce", names, nbytes, f"{len(together)} values" if len(together) > 1 else "")
-            sums = all_reduce_p.bind(*[p.value for p in together], axes=names)
+            what = f"{len(together)} values" if len(together) > 1 else ""
+            values = [p.value for p in together]
+            sums = self._collective("all_reduce", names, nbytes, all_reduce_p, values, what, axes=names)
             for p, total in zip(together, sums, strict=True):
                 p.value, p.due = total, ()
             self._due = [weakref.ref(p) for p in alive if p.due]
+
+    def finish(self, results: Sequence[Part]) -> None:
+        """Settles the results of the whole program."""
+        before, given = len(self.communications), tuple([(r.aval, r.layout, r.due) for r in results])
+        self.settle(results)
+        collectives = tuple(range(before, len(self.communications)))
+        if collectives:
+            made = tuple([(r.aval, r.layout, r.due) for r in results])
+            self.operations.append(Operation("results", UNKNOWN, given, made, collectives, ""))
 
     def _put_off(self, made: Sequence[Part]) -> None:
         """Notes parts whose sum is due."""
@@ -520,10 +554,24 @@ class _Partitioner:
 
     # -- records ---------------------------------------------------------------------------------------
 
-    def _record(self, kind: str, names: Names, nbytes: int, what: str = "") -> None:
+    def _collective(
+        self,
+        kind: str,
+        names: Names,
+        nbytes: int,
+        primitive: Primitive,
+        values: Sequence[Any],
+        what: str = "",
+        **params: Any,
+    ) -> Any:
+        """The result of a collective, which is recorded."""
         assert self._eqn is not None
+        avals = tuple(map(aval_of, values))
         why = what or self._eqn.primitive.name
-        self.communications.append(Communication(kind, names, nbytes, why, self._eqn.source, self._times))
+        self.communications.append(
+            Communication(kind, names, nbytes, why, self._eqn.source, self._times, primitive, params, avals)
+        )
+        return primitive.bind(*values, **params)
 
     def _note(self, choice: Choice) -> None:
         """Notes a choice that was made against something."""
