@@ -8,6 +8,7 @@ a record and `close`; the one for terminals is imported when it is needed, a not
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import re
@@ -217,19 +218,25 @@ def _show(run: int, known: _Run, record: Progress) -> None:
     """Shows the bar, if it can be had: a display that fails is not asked again in this run."""
     if not _bar_of or _bar_of[0] not in _runs:
         _bar_of[:] = [run]
-        known.display = _new_display()
+        try:
+            known.display = _new_display()
+        except Exception:
+            _warn("The progress bar could not be made; this run goes on without.")
     if _bar_of[0] == run and known.display is not None:
         try:
             known.display.show(record)
         except Exception:
-            logger.warning("The progress bar failed; this run goes on without.", exc_info=True)
+            _warn("The progress bar failed; this run goes on without.")
             known.display = None
 
 
 def _new_display() -> Display | None:
     if make_display is not None:
         return make_display()
-    if sys.stderr is None or not sys.stderr.isatty():
+    try:
+        if not sys.stderr.isatty():
+            return None
+    except (AttributeError, ValueError):  # there is none, something stands in for it, or it is closed
         return None
     from jaxlite.core.progress_bar import TerminalBar
 
@@ -244,4 +251,10 @@ def _over(run: int) -> None:
         try:
             known.display.close()
         except Exception:
-            logger.warning("The progress bar could not be closed.", exc_info=True)
+            _warn("The progress bar could not be closed.")
+
+
+def _warn(message: str) -> None:
+    """Logs the exception that is being handled; where the log fails too, as it does on a closed stderr, nothing."""
+    with contextlib.suppress(Exception):
+        logger.warning(message, exc_info=True)

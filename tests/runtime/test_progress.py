@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -229,6 +230,36 @@ def test_a_display_that_fails_does_not_end_the_run(display, monkeypatch, caplog)
     monkeypatch.setattr(display, "show", lambda record: 1 / 0)
     assert np.isfinite(np.asarray(long_loop())).all()
     assert "progress bar failed" in caplog.text
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_what_stands_in_for_stderr_need_not_be_a_stream(monkeypatch, closed):
+    class Sink:
+        def write(self, text):
+            if closed:
+                raise ValueError("I/O operation on closed file.")
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stderr", Sink())
+    assert np.isfinite(np.asarray(long_loop())).all()
+
+
+def test_a_display_that_cannot_be_made_or_closed_or_complained_of_does_not_end_the_run(monkeypatch):
+    stream = open(os.devnull, "w")
+    stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert np.isfinite(np.asarray(long_loop())).all()
+    handler = logging.StreamHandler(stream)
+    logging.getLogger("jaxlite").addHandler(handler)
+    try:
+        recorded = Recorded()
+        for name, display in {"make": lambda: 1 / 0, "show": lambda: recorded, "close": lambda: recorded}.items():
+            monkeypatch.setattr(progress, "make_display", display)
+            monkeypatch.setattr(recorded, name, lambda *_: 1 / 0, raising=False)
+            assert np.isfinite(np.asarray(long_loop())).all()
+    finally:
+        logging.getLogger("jaxlite").removeHandler(handler)
 
 
 TERMINAL = """
