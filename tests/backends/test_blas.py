@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -140,6 +141,22 @@ import scipy.linalg
 assert any("scipy.libs/libscipy_openblas" in line for line in open("/proc/self/maps"))
 """
     assert output(ours + bound + find if ours_first else bound + ours + find) == output(find)
+
+
+def test_first_products_of_many_threads_leave_the_environment_as_it_was():
+    script = """
+import os, threading
+from jaxlite.backends.cpu import blas
+gate = threading.Barrier(8)
+def first():
+    gate.wait()
+    blas.routine("sgemm")
+threads = [threading.Thread(target=first) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(blas._copies), os.environ.get("OPENBLAS_NUM_THREADS"))
+"""
+    assert [output(script) for _ in range(3)] == [f"1 {os.environ.get('OPENBLAS_NUM_THREADS')}\n"] * 3
 
 
 def output(script: str) -> str:

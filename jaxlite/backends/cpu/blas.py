@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, final
 
 from jaxlite.backends.cpu.engine import function_address
+from jaxlite.core import locks
 
 
 @final
@@ -53,9 +54,24 @@ def _scipy_folder() -> Path:
     return Path(spec.origin).parent
 
 
-@functools.cache
+_copies: list[ctypes.CDLL | None] = []  # one, from the first routine on
+_loading = locks.held_at_fork()  # the environment says 1 thread meanwhile: no thread and no child is to see that
+
+
 def _private_openblas() -> ctypes.CDLL | None:
     """Our own copy of SciPy's OpenBLAS with one thread, or None where that cannot be had."""
+    if not _copies:
+        locks.elsewhere(_load_once)  # whole, else an interrupt could leave the environment changed
+    return _copies[0]
+
+
+def _load_once() -> None:
+    with _loading:
+        if not _copies:
+            _copies.append(_load())
+
+
+def _load() -> ctypes.CDLL | None:
     if not sys.platform.startswith("linux"):
         return None
     folder = _scipy_folder().parent / "scipy.libs"
