@@ -17,6 +17,7 @@ from typing import Any, final
 from jaxlite.compiler.inline import inline_calls
 from jaxlite.compiler.partition.choice import Choice, choose, layout_under
 from jaxlite.compiler.partition.control import partition_branch, partition_scan, partition_while
+from jaxlite.compiler.partition.engine import engine_of
 from jaxlite.compiler.partition.exchanges import Exchanges, Origin, Part
 from jaxlite.compiler.partition.layouts import (
     Layout,
@@ -36,7 +37,6 @@ from jaxlite.core.propagation import asked_of, meshes_inside
 from jaxlite.core.shardings import NamedSharding
 from jaxlite.core.source import UNKNOWN, working_on
 from jaxlite.interpreters.stage import stage
-from jaxlite.transforms.all_devices import run_on_all_devices
 
 
 @final
@@ -99,11 +99,8 @@ def _whole_partition(closed: ClosedJaxpr, mesh: AnyMesh, ins: tuple[Layout, ...]
     local, _ = simplify(local)
     context.axis_sizes = before
     in_specs, out_specs = ([PartitionSpec(*layout) for layout in layouts] for layouts in (ins, outs))
-
-    def every_device(*values: Any) -> list[Any]:
-        return run_on_all_devices(local, values, in_specs, out_specs, sizes)
-
-    whole = stage(every_device, [a.update(sharding=None) for a in closed.in_avals], closed.jaxpr.debug_info)
+    info = closed.jaxpr.debug_info
+    whole = engine_of(mesh).program(local, mesh, closed.in_avals, in_specs, out_specs, info)
     return Partition(
         mesh, local, whole, ins, tuple(outs),
         tuple(walker.exchanges.communications), tuple(walker.decisions), tuple(walker.operations),
