@@ -1,8 +1,7 @@
 """Engines: where the devices of a mesh are, and how the program of one device becomes what a process runs.
 
-In: one device's program, and how whole arguments and results are laid out.  Out: the program that this process compiles:
-on whole arrays where it holds all devices, on its own parts where it holds one of many; there collectives become calls of
-a message-passing library, which the program makes between its kernels.
+In: one device's program, and how whole arguments and results are laid out.  Out: the program that this process
+compiles: on whole arrays where it holds all devices, on its own parts where it holds one of many.
 """
 
 from __future__ import annotations
