@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from jaxlite_jupyter.html.base import static_text
@@ -32,7 +32,6 @@ for (const picture of document.querySelectorAll(".jx-scroll > img.jx-graph")) pi
 """
 
 
-def standalone(payload: Mapping[str, Any], closed: Sequence[str]) -> str:
-    """The scripts of a page that shows ``payload`` live; without scripts they show nothing."""
-    state = json.dumps({"payload": payload, "selected": "", "closed": list(closed)})
-    return _PAGE.format(state=state.replace("</", "<\\/"), module=static_text("graph.js"))
+def standalone(state: Mapping[str, Any], module: str) -> str:
+    """The scripts of a page that shows ``state`` live by a module of ``static/``; without scripts they show nothing."""
+    return _PAGE.format(state=json.dumps(state).replace("</", "<\\/"), module=static_text(module))

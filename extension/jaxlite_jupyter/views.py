@@ -106,7 +106,11 @@ class GraphView:
         return _write(
             path,
             {
-                ".html": lambda: page(title, standalone(self.payload, self.closed) + self.html()),
+                ".html": lambda: page(
+                    title,
+                    standalone({"payload": self.payload, "selected": "", "closed": self.closed}, "graph.js")
+                    + self.html(),
+                ),
                 ".svg": self.svg,
                 ".dot": lambda: str(self.dot().source),
                 ".txt": self.text,
@@ -151,10 +155,29 @@ class FusionView:
 
 @final
 class ShardingView:
-    """The sharding board: how arrays lie on a mesh, what each operation moves, what a device holds."""
+    """The sharding board: how arrays lie on a mesh, what each operation moves, what a device holds.
+
+    ``operation`` is the data of the one that was last clicked (None before).
+    """
 
     def __init__(self, payload: Mapping[str, Any]) -> None:
         self.payload = dict(payload)
+        self._widget: Any = None
+
+    @property
+    def operation(self) -> dict[str, Any] | None:
+        """The selected operation's data: specs, collectives, choice, source."""
+        number = -1 if self._widget is None else self._widget.selected
+        return self.payload["operations"][number] if 0 <= number < len(self.payload["operations"]) else None
+
+    @property
+    def widget(self) -> Any:
+        """The live view: an anywidget."""
+        if self._widget is None:
+            from jaxlite_jupyter.widget import BoardWidget
+
+            self._widget = BoardWidget(payload=self.payload)
+        return self._widget
 
     def html(self) -> str:
         """The view as HTML without scripts."""
@@ -167,10 +190,12 @@ class ShardingView:
     def save(self, path: str | Path) -> Path:
         """Writes the view: ``.html`` or ``.txt``."""
         title = f"sharding of {self.payload['name']}"
-        return _write(path, {".html": lambda: page(title, self.html()), ".txt": self.text})
+        live = standalone({"payload": self.payload, "selected": -1}, "board.js")
+        return _write(path, {".html": lambda: page(title, live + self.html()), ".txt": self.text})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle:
-        return {"text/plain": self.text(), "text/html": self.html()}, {}
+        data, metadata = _widget_bundle(self)
+        return {**data, "text/plain": self.text(), "text/html": self.html()}, metadata
 
     def __repr__(self) -> str:
         return f"<ShardingView of {self.payload['name']}: {len(self.payload['communications'])} collectives>"
@@ -239,7 +264,7 @@ def _report(program: Any, args: Any, kwargs: Any, what: str) -> CompileReport:
     return compiled
 
 
-def _widget_bundle(view: GraphView) -> Bundle:
+def _widget_bundle(view: GraphView | ShardingView) -> Bundle:
     """The widget's part of the bundle; nothing where its packages are not installed."""
     try:
         widget = view.widget

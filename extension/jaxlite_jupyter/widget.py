@@ -1,4 +1,4 @@
-"""The live graph: an anywidget whose module is ``static/graph.js``."""
+"""The live views: anywidgets whose modules are ``static/graph.js`` and ``static/board.js``."""
 
 from __future__ import annotations
 
@@ -22,3 +22,16 @@ class GraphWidget(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"<GraphWidget of {self.payload['name']}>"
+
+
+@final
+class BoardWidget(anywidget.AnyWidget):
+    """Draws a sharding payload; ``selected`` is the number of the operation that was clicked, -1 before."""
+
+    _esm = static_text("board.js")
+    _css = static_text("style.css")
+    payload = traitlets.Dict().tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
+
+    def __repr__(self) -> str:
+        return f"<BoardWidget of {self.payload['name']}>"

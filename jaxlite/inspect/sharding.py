@@ -110,7 +110,11 @@ def _array(parts: Partition, name: str, aval: ShapedArray, layout: Layout) -> di
 
 def _typed(aval: ShapedArray, layout: Layout, due: Names) -> dict[str, Any]:
     """A value of an operation; ``due``: mesh axes over which it is still to be summed."""
-    return {"type": aval.update(sharding=None).short(), "spec": repr(PartitionSpec(*layout, unreduced=due))}
+    return {
+        "type": aval.update(sharding=None).short(),
+        "spec": repr(PartitionSpec(*layout, unreduced=due)),
+        "layout": [list(map(str, names)) for names in layout],
+    }
 
 
 def _held(parts: Partition) -> int:

@@ -9,6 +9,7 @@ from jaxlite.lax.control.collective_functions import (
     all_gather as all_gather,
     all_to_all as all_to_all,
     axis_index as axis_index,
+    pbroadcast as pbroadcast,
     pcast as pcast,
     pmax as pmax,
     pmean as pmean,

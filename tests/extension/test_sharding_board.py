@@ -45,7 +45,8 @@ def test_files_and_reports(board, tmp_path):
     board.run("r = step.lower(w, x).compile().report")
     view = sharding(board.names["r"])
     page = view.save(tmp_path / "board.html").read_text("utf-8")
-    assert "<html" in page and "all_reduce over d" in page and "Cell In" in page and "<script" not in page
+    assert "<html" in page and "all_reduce over d" in page and "Cell In" in page
+    assert "<script" not in view.html()
     assert view.save(tmp_path / "board.txt").read_text("utf-8") == view.text()
     with pytest.raises(ValueError, match=r"use one of .html, .txt"):
         view.save(tmp_path / "board.png")
@@ -71,3 +72,13 @@ def test_a_program_on_one_device_says_what_to_do(board):
 def test_unloading_takes_the_magic_away(board):
     board.run("%unload_ext jaxlite")
     assert "sharding" not in board.ipython.magics_manager.magics["line"]
+
+
+def test_selection_goes_to_python(board, sent):
+    view, _ = board.run("%sharding step(w, x)")
+    assert view.operation is None
+    view.widget.set_state({"selected": 0})  # what a click in the front end does
+    assert view.operation["name"] == "dot_general"
+    assert view.operation["operands"][0]["layout"] == [["d"], []]
+    data, _ = view._repr_mimebundle_()
+    assert set(data) == {"text/plain", "text/html", "application/vnd.jupyter.widget-view+json"}

@@ -8,8 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+import jaxlite as jax
+import jaxlite.numpy as jnp
 import jaxlite_jupyter
 from jaxlite import lax
+from jaxlite.core.device import device_of
+from jaxlite.sharding import Mesh, NamedSharding, PartitionSpec as P
 from tools.tutorial import html_command
 
 pytestmark = pytest.mark.browser
@@ -85,3 +89,41 @@ def test_the_tutorial_is_read_without_scripts(python_path, offline, tmp_path):
     assert images.count() == 2 and all(is_drawn(images.nth(i)) for i in range(2))
     page.get_by_text("The ", exact=False).locator("xpath=self::summary").last.click()
     assert page.locator("td code", has_text="log_softmax").first.is_visible()
+
+
+@pytest.fixture
+def board(tmp_path):
+    mesh = Mesh(np.array([device_of(n) for n in range(4)], object).reshape(2, 2), ("a", "b"))
+    x, w = (
+        jax.device_put(np.ones((4, 4), np.float32), NamedSharding(mesh, spec)) for spec in (P("a", "b"), P("b", None))
+    )
+    view = jaxlite_jupyter.sharding(lambda x, w: jnp.tanh(x @ w), x, w)
+    return view.save(tmp_path / "board.html").as_uri()
+
+
+def test_a_saved_board_is_read_without_scripts(board, offline):
+    page = offline(java_script_enabled=False)
+    page.goto(board)
+    row = page.locator("tr", has_text="dot_general").first
+    assert "P('a', 'b'), P('b', None)" in row.inner_text() and "jnp.tanh(x @ w)" in row.inner_text()
+    assert page.get_by_text("all_reduce over b").first.is_visible()
+    assert not page.refused
+
+
+def test_a_saved_board_is_live_with_scripts(board, offline):
+    page = offline()
+    page.goto(board)
+    live = page.locator("[data-testid=jaxlite-board][data-state=ready]")
+    live.locator("[data-operation='0']").click()
+    assert live.locator("[data-operation='0']").get_attribute("aria-pressed") == "true"
+    detail = live.locator("[data-testid=jaxlite-board-detail]")
+    assert "f32[4,4] P('a', 'b')" in detail.inner_text() and "jnp.tanh(x @ w)" in detail.inner_text()
+    # the left operand lies in four parts, the right one in two
+    values = detail.locator(".jx-value")
+    parts = [[c.split(": ")[1] for c in values.nth(n).locator(".jx-device").all_inner_texts()] for n in (0, 1)]
+    assert parts == [["0", "1", "2", "3"], ["0", "1", "0", "1"]]
+    live.locator("[data-operation='1']").focus()
+    page.keyboard.press("Enter")
+    assert live.locator("[data-operation='1']").get_attribute("aria-pressed") == "true"
+    assert "all_reduce over b" in detail.inner_text()
+    assert not page.problems and not page.refused

@@ -25,6 +25,7 @@ def mapped(f, in_specs, out_specs, **options):
 
 ROUND = [(i, (i + 1) % 4) for i in range(4)]
 CASES = {
+    "pbroadcast": (lambda x: lax.pbroadcast(x, "x", 2), P("x"), P("x"), X, [4, 5] * 4),
     "psum": (lambda x: lax.psum(x, "x"), P("x"), P(), X, [12, 16]),
     "psum twice": (lambda x: lax.psum(lax.psum(x, "x"), "x"), P("x"), P(), X, [48, 64]),
     "psum of two axes": (

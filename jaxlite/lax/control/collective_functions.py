@@ -90,6 +90,19 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     )
 
 
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """``x`` of example ``source`` along the named axis, for all."""
+    n = axis_size(axis_name)
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source {source} must be one of the {n} examples along {axis_name!r}.")
+
+    def leaf(value: Any) -> Any:
+        every = all_gather_p.bind(operand_of(value), axis_name=axis_name, all_gather_dimension=0, tiled=False)
+        return every[source]
+
+    return tree_map(leaf, x)
+
+
 def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     """``x`` sent along the named axis by the (source, destination) pairs of ``perm``; zeros where nothing arrives."""
     pairs = tuple((int(a), int(b)) for a, b in perm)
