@@ -15,7 +15,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from jaxlite.core import config, dlpack, dtypes
-from jaxlite.core.avals import ShapedArray, aval_of, check_dtype
+from jaxlite.core.avals import ShapedArray, aval_of, check_dtype, refuse_masked
 from jaxlite.core.device import CPU
 from jaxlite.core.pytree import add_leaf_type
 from jaxlite.core.shardings import SingleDeviceSharding
@@ -181,10 +181,7 @@ class Array:
             )
         if copy or other_type:
             return np.array(view, dtype=dtype)
-        for own in (view, view.base):  # else the exported view could be made writable
-            if type(own) is np.ndarray:
-                own.flags.writeable = False
-        return view.view()
+        return view.view() if self._owner is not None else _read_only(view)
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -345,6 +342,14 @@ def _view_of(address: int, owner: Any, aval: ShapedArray, writable: bool = False
     return view
 
 
+def _read_only(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """NumPy's own memory as an array that nobody can make writable."""
+    dtype = view.dtype
+    plain: Any = view if dtype.isbuiltin == 1 else view.view(np.uint16)  # bfloat16 is no buffer
+    shown: np.ndarray[Any, Any] = np.asarray(memoryview(plain).toreadonly())
+    return shown if plain is view else shown.view(dtype)
+
+
 def _rebuild(view: np.ndarray[Any, Any], dtype: Any, weak_type: bool) -> Array:
     return Array(ShapedArray(view.shape, dtype, weak_type), view)
 
@@ -375,11 +380,13 @@ def to_array(value: Any, dtype: Any = None) -> Array:
     off."""
     if isinstance(value, Array) and dtype is None:
         return value
+    value = dtypes.plain_number(value)
     scalar = dtypes.PYTHON_SCALARS.get(type(value))
     if scalar is not None:
         wanted = dtypes.canonicalize(scalar if dtype is None else dtype)
         weak = dtype is None and type(value) is not bool
         return Array(ShapedArray((), wanted, weak), np.array(value, wanted))
+    refuse_masked(value)
     array = np.asarray(value)
     check_dtype(array.dtype, value)
     wanted = dtypes.canonicalize(array.dtype if dtype is None else dtype)
@@ -390,10 +397,12 @@ def numpy_of(value: Any, x64: bool | None = None) -> np.ndarray[Any, Any]:
     """The elements of any concrete value, in the dtype that its aval says."""
     if isinstance(value, Array):
         return value.elements
+    value = dtypes.plain_number(value)
     scalar = dtypes.PYTHON_SCALARS.get(type(value))
     if scalar is not None:
         wide = config.enable_x64.value if x64 is None else x64
         return np.array(value, scalar if wide else dtypes._HALVED.get(scalar, scalar))
+    refuse_masked(value)
     array = np.asarray(value)
     wanted = dtypes.canonicalize(array.dtype)
     return array if array.dtype == wanted else array.astype(wanted)

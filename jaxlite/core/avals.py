@@ -151,7 +151,10 @@ def aval_of(value: Any) -> ShapedArray:
             _check_integer(value, scalar.dtype)
         return scalar
     if isinstance(value, (np.ndarray, np.generic)):
+        refuse_masked(value)
         return ShapedArray(value.shape, dtypes.canonicalize(check_dtype(value.dtype, value)))
+    if isinstance(value, (int, float, complex)):
+        return aval_of(dtypes.plain_number(value))
     raise TypeError(f"{value!r} of type {type(value).__name__} is not a valid JAX type: expected an array or a number.")
 
 
@@ -173,9 +176,18 @@ def check_dtype(dtype: Any, value: Any) -> Any:
     )
 
 
+def refuse_masked(value: Any) -> None:
+    """``ValueError`` for NumPy's masked arrays: the mask would be lost."""
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions. Use arr.filled() to convert the "
+            "value to a standard numpy array."
+        )
+
+
 def is_valid(value: Any) -> bool:
     """Whether a primitive accepts ``value``."""
-    if getattr(value, "aval", None) is not None or type(value) in dtypes.PYTHON_SCALARS:
+    if getattr(value, "aval", None) is not None or type(dtypes.plain_number(value)) in dtypes.PYTHON_SCALARS:
         return True
     return (
         isinstance(value, (np.ndarray, np.generic))

@@ -83,6 +83,19 @@ PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
 }
 
 
+def plain_number(value: Any) -> Any:
+    """Python's own number for one of a class derived from it, such as an ``IntEnum``; ``value`` itself if it is other.
+
+    NumPy's ``float64`` is such a class, but a type of its own here.
+    """
+    if type(value) not in PYTHON_SCALARS and not isinstance(value, np.generic):
+        kinds: tuple[type[Any], ...] = (int, float, complex)
+        for kind in kinds:
+            if isinstance(value, kind):
+                return kind.__pos__(value)
+    return value
+
+
 def is_key(dtype: Any) -> bool:
     """Whether ``dtype`` is that of typed random keys."""
     return isinstance(dtype, KeyDtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxlite.core.array import Array, constant as constant, full_like as full_like, to_array
 from jaxlite.core.avals import aval_of, is_valid
+from jaxlite.core.dtypes import plain_number
 from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
 
@@ -22,7 +23,13 @@ def operand_of(value: Any) -> Any:
     if isinstance(value, np.ndarray) and is_valid(value):
         return to_array(value)
     aval_of(value)  # raises where the value is no array
-    return value
+    return plain_number(value)
+
+
+def array_of(value: Any) -> Any:
+    """The same, with the methods of an array: for functions that may give it back as it is."""
+    value = operand_of(value)
+    return value if type(value) is Array or isinstance(value, Tracer) else to_array(value)
 
 
 def operands_of(*values: Any) -> list[Any]:

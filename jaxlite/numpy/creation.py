@@ -11,7 +11,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, to_array
-from jaxlite.core.avals import aval_of, check_dtype
+from jaxlite.core.avals import aval_of, check_dtype, refuse_masked
 from jaxlite.core.errors import refuse
 from jaxlite.core.pytree import tree_leaves
 from jaxlite.core.trace import Tracer
@@ -57,6 +57,7 @@ def _array_of(value: Any, dtype: Any) -> Any:
         return value if dtype is None else convert(value, dtype)
     if value is None:
         raise ValueError("None is not a valid value for jnp.array")
+    value = dtypes.plain_number(value)
     if type(value) in dtypes.PYTHON_SCALARS:
         return _of_number(value, dtype)
     if isinstance(value, (np.ndarray, np.generic)):
@@ -103,6 +104,8 @@ def _of_list(value: Any, dtype: Any) -> Any:
     leaves = tree_leaves(value, is_leaf=lambda x: x is None)
     if any(leaf is None for leaf in leaves):
         raise ValueError("None is not a valid value for jnp.array")
+    for leaf in leaves:
+        refuse_masked(leaf)
     if not any(isinstance(leaf, Tracer) or type(leaf) is Array or hasattr(leaf, "__jax_array__") for leaf in leaves):
         found = np.asarray(value) if leaves else np.zeros(np.shape(value), np.float64)
         found = _read(found, value, dtype)

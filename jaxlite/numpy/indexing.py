@@ -16,7 +16,7 @@ import numpy as np
 from jaxlite import lax
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array, from_numpy
-from jaxlite.core.avals import aval_of
+from jaxlite.core.avals import aval_of, refuse_masked
 from jaxlite.core.errors import NonConcreteBooleanIndexError
 from jaxlite.core.primitive import get
 from jaxlite.core.trace import Tracer
@@ -131,6 +131,7 @@ def _expanded(part: Any, position: int) -> list[Any]:
             f"Indexer must have integer or boolean type, got indexer with type {kind} at position {position}, "
             f"indexer value {part}"
         )
+    refuse_masked(part)
     if dtypes.is_bool(part.dtype):
         return _mask_places(part)
     if not dtypes.is_integer(part.dtype):

@@ -18,7 +18,7 @@ from jaxlite.core import config, dtypes
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.trace import Tracer
-from jaxlite.lax.convert import constant, operand_of
+from jaxlite.lax.convert import array_of, constant, operand_of
 from jaxlite.lax.elementwise.casts import convert
 
 _SCALARS = (bool, int, float, complex)
@@ -45,15 +45,12 @@ def array_operand(name: str, value: Any) -> Any:
     if type(value) is Array or isinstance(value, Tracer):
         return value
     check_arraylike(name, value)
-    value = operand_of(value)
-    if type(value) is Array or isinstance(value, Tracer):
-        return value
-    aval = aval_of(value)
-    return convert(value, aval.dtype, aval.weak_type)
+    return array_of(value)
 
 
 def as_type(value: Any, dtype: Any, weak: bool = False) -> Any:
     """``value`` with this dtype and weak type; Python scalars become NumPy scalars, or stay where they fit."""
+    value = dtypes.plain_number(value)
     kind = type(value)
     if kind in _SCALARS:
         own = aval_of(value)

@@ -20,19 +20,19 @@ from jaxlite.numpy.promotion import array_operand, axes_of, axis_of, check_array
 def shape(a: Any) -> tuple[int, ...]:
     """The lengths of the axes."""
     check_arraylike("shape", a)
-    return aval_of(operand_of(a)).shape
+    return a.shape if isinstance(a, np.ndarray) else aval_of(operand_of(a)).shape
 
 
 def ndim(a: Any) -> int:
     """The number of axes."""
     check_arraylike("ndim", a)
-    return len(aval_of(operand_of(a)).shape)
+    return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or of those along ``axis``."""
     check_arraylike("size", a)
-    lengths = aval_of(operand_of(a)).shape
+    lengths = shape(a)
     return math.prod(lengths[d] for d in axes_of(axis, len(lengths)))
 
 

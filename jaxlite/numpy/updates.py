@@ -177,7 +177,7 @@ def _common(x: Any, y: Any) -> Any:
     own, other = aval_of(x), aval_of(y)
     if dtypes.is_key(own.dtype):
         return own.dtype
-    if type(y) is int and dtypes.is_integer(own.dtype):
+    if type(dtypes.plain_number(y)) is int and dtypes.is_integer(own.dtype):
         return own.dtype
     common = common_type([own, other])[0]
     if common != own.dtype:

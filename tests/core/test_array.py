@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import enum
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+import jaxlite as jax
+import jaxlite.numpy as jnp
 from jaxlite.core.array import Array, to_array
 
 LONG = """Array([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12.,
@@ -102,3 +107,132 @@ def test_integers_out_of_range() -> None:
 
 def test_type() -> None:
     assert isinstance(to_array(1), Array)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64", "float64", "complex128"]
+)
+@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (3, 4)])
+def test_exported_memory_cannot_be_made_writable(dtype: str, shape: tuple[int, ...]) -> None:
+    with jax.enable_x64(True):
+        x = jnp.ones((*shape, 2), dtype)
+        results = [x, jnp.asarray(np.ones(shape), dtype), x[..., 0], x.T, jnp.broadcast_to(x, (2, *x.shape))]
+        results += [jax.jit(lambda v: v.T)(x)]
+    for array in results:
+        exported = np.asarray(array)
+        assert exported.dtype.name == dtype and exported.shape == array.shape and (exported == 1).all()
+        assert np.shares_memory(exported, array.elements) or not array.size
+        at: object = exported
+        while isinstance(at, np.ndarray) and at.size:
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                at.flags.writeable = True
+            at = at.base
+
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+TAKES_MASKED = {
+    "asarray": lambda: jnp.asarray(MASKED),
+    "array": lambda: jnp.array(MASKED, "float32"),
+    "a list": lambda: jnp.array([MASKED, MASKED]),
+    "jit": lambda: jax.jit(lambda x: x)(MASKED),
+    "lower": lambda: jax.jit(lambda x: x).lower(MASKED),
+    "closed over": lambda: jax.jit(lambda: jnp.add(1.0, MASKED))(),
+    "an operand": lambda: jnp.ones(3) + MASKED,
+    "the left operand": lambda: MASKED + jnp.ones(3),
+    "lax": lambda: jax.lax.add(MASKED, MASKED),
+    "device_put": lambda: jax.device_put(MASKED),
+    "vmap": lambda: jax.vmap(lambda x: x)(MASKED),
+    "grad": lambda: jax.grad(jnp.sum)(MASKED),
+    "scan": lambda: jax.lax.scan(lambda c, x: (c, x), 0.0, MASKED),
+    "an index": lambda: jnp.ones(3)[np.ma.array([0, 1], mask=[0, 1])],
+    "an update": lambda: jnp.zeros(3).at[:].set(MASKED),
+    "the masked number": lambda: jnp.add(np.ma.masked, 1),
+    "without a mask": lambda: jnp.asarray(np.ma.array([1.0])),
+    "a callback's result": lambda: jax.pure_callback(
+        lambda: np.ma.array(MASKED, np.float32), jax.ShapeDtypeStruct((3,), "float32")
+    ),
+}
+
+
+@pytest.mark.parametrize("use", TAKES_MASKED.values(), ids=list(TAKES_MASKED))
+def test_masks_are_not_lost(use: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=r"numpy masked arrays are not supported .* Use arr\.filled"):
+        use()
+    assert jnp.shape(MASKED) == (3,) and jnp.asarray(MASKED.filled(0.0)).tolist() == [1.0, 0.0, 3.0]
+
+
+class Three(enum.IntEnum):
+    THREE = 3
+
+
+class OwnInt(int):
+    pass
+
+
+class OwnFloat(float):
+    pass
+
+
+class OwnComplex(complex):
+    pass
+
+
+HALF = jnp.ones((), "float16")
+NUMBERS = {  # the values and types that JAX gives
+    "jit": (lambda: jax.jit(lambda x: x + 1)(Three.THREE), 4, "int32", True),
+    "warm jit": (lambda: [f(Three.THREE) for f in [jax.jit(lambda x: x + 1)] for _ in range(6)][-1], 4, "int32", True),
+    "add": (lambda: jnp.add(OwnInt(2), OwnFloat(1)), 3.0, "float32", True),
+    "lax": (lambda: jax.lax.add(OwnInt(1), 2), 3, "int32", True),
+    "asarray": (lambda: jnp.asarray(OwnFloat(2)), 2.0, "float32", True),
+    "complex": (lambda: jnp.asarray(OwnComplex(1j)), 1j, "complex64", True),
+    "device_put": (lambda: jax.device_put(Three.THREE), 3, "int32", True),
+    "an operand": (lambda: HALF * OwnFloat(2), 2.0, "float16", False),
+    "the left operand": (lambda: OwnInt(2) * HALF, 2.0, "float16", False),
+    "traced": (lambda: jax.jit(lambda x: x * OwnFloat(2))(HALF), 2.0, "float16", False),
+    "a power": (lambda: jnp.int32(2) ** Three.THREE, 8, "int32", False),
+    "grad": (lambda: jax.grad(lambda x: x * x)(OwnFloat(2)), 4.0, "float32", True),
+    "a branch": (lambda: jax.lax.cond(True, lambda: Three.THREE, lambda: 2), 3, "int32", True),
+    "a loop": (lambda: jax.lax.fori_loop(0, Three.THREE, lambda i, x: x + 1, OwnInt(0)), 3, "int32", True),
+    "an index": (lambda: jnp.arange(5)[Three.THREE], 3, "int32", False),
+    "an update": (lambda: jnp.zeros((), "int32").at[()].set(Three.THREE), 3, "int32", False),
+    "where": (lambda: jnp.where(True, Three.THREE, OwnFloat(1)), 3.0, "float32", True),
+    "NumPy's float64": (lambda: jax.jit(lambda x: x)(np.float64(2)), 2.0, "float32", False),
+}
+
+
+@pytest.mark.parametrize("make, value, dtype, weak", NUMBERS.values(), ids=list(NUMBERS))
+def test_numbers_of_derived_classes(make: Callable[[], Any], value: complex, dtype: str, weak: bool) -> None:
+    got = make()
+    assert (got.item(), got.dtype.name, got.weak_type) == (value, dtype, weak)
+
+
+def test_numbers_of_derived_classes_are_checked_as_others_are() -> None:
+    with pytest.raises(OverflowError):
+        jnp.add(OwnInt(2**40), 1)
+
+
+DO_NOTHING = {
+    "convert_element_type": lambda x: jax.lax.convert_element_type(x, x.dtype),
+    "lax.reshape": lambda x: jax.lax.reshape(x, ()),
+    "broadcast_in_dim": lambda x: jax.lax.broadcast_in_dim(x, (), ()),
+    "lax.squeeze": lambda x: jax.lax.squeeze(x, ()),
+    "lax.transpose": lambda x: jax.lax.transpose(x, ()),
+    "expand_dims": lambda x: jax.lax.expand_dims(x, ()),
+    "jnp.reshape": lambda x: jnp.reshape(x, ()),
+    "squeeze": jnp.squeeze,
+    "transpose": jnp.transpose,
+    "real": jnp.real,
+    "floor": jnp.floor,
+    "abs": jnp.abs,
+    "sum": jnp.sum,
+    "astype": lambda x: jnp.astype(x, x.dtype),
+    "tile": lambda x: jnp.tile(x, ()),
+    "an update": lambda x: jnp.zeros((), x.dtype).at[()].set(x),
+}
+
+
+@pytest.mark.parametrize("function", DO_NOTHING.values(), ids=list(DO_NOTHING))
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_functions_that_have_nothing_to_do_give_arrays(function: Callable[[Any], Any], kind: Any) -> None:
+    got = function(kind(2))
+    assert type(got) is Array and got == 2 and got.dtype.type is kind

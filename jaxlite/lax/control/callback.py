@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.array import Array
-from jaxlite.core.avals import ShapedArray, aval_of
+from jaxlite.core.avals import ShapedArray, aval_of, refuse_masked
 from jaxlite.core.effects import Effect, Effects
 from jaxlite.core.errors import NonDifferentiableError
 from jaxlite.core.primitive import AxisData, Primitive
@@ -67,6 +67,7 @@ class Callback(Primitive):
 
 def _checked(result: Any, aval: ShapedArray, name: str) -> np.ndarray[Any, Any]:
     """``result`` as the callback promised it; ``RuntimeError`` where it is of another shape or dtype."""
+    refuse_masked(result)
     array = np.array(
         result.elements if isinstance(result, Array) else result
     )  # the callback may write to its own again

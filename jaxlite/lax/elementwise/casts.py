@@ -14,7 +14,7 @@ from jaxlite.core.factors import Factors, leading
 from jaxlite.core.primitive import AxisData, Primitive, Sample
 from jaxlite.interpreters.batch import move_axis
 from jaxlite.interpreters.zeros import Zero, zero_of
-from jaxlite.lax.convert import operand_of
+from jaxlite.lax.convert import array_of, operand_of
 from jaxlite.lax.families.elementwise import Elementwise
 
 # bfloat16 is tested apart: naming it here would import ml_dtypes with jaxlite.
@@ -146,7 +146,7 @@ convert_element_type_p, bitcast_convert_type_p = ConvertElementType(), BitcastCo
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """Elementwise cast to ``new_dtype`` (a dtype, or a Python scalar type for a weak one)."""
     weak = new_dtype in (int, float, complex)
-    return convert(operand, dtypes.canonicalize(new_dtype), weak)
+    return convert(array_of(operand), dtypes.canonicalize(new_dtype), weak)
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:

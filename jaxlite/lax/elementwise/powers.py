@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxlite.core import dtypes
 from jaxlite.core.avals import aval_of
+from jaxlite.core.dtypes import plain_number
 from jaxlite.core.primitive import Sample, get
 from jaxlite.interpreters.series import Series, convolved, logarithm, minus, over, power, product, solved, squared
 from jaxlite.lax.convert import full_like, operands_of
@@ -190,6 +191,7 @@ sqrt_p, rsqrt_p, cbrt_p = Sqrt(), Rsqrt(), Cbrt()
 
 def pow(x: Any, y: Any) -> Any:
     """Elementwise ``x ** y``; a Python int ``y`` becomes repeated squaring."""
+    y = plain_number(y)
     if type(y) is int:
         return integer_pow(x, y)
     return pow_p.bind(*operands_of(x, y))

@@ -11,13 +11,12 @@ from typing import Any, final
 import numpy as np
 
 from jaxlite.core import dtypes
-from jaxlite.core.array import from_numpy
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.device import check_placement
 from jaxlite.core.factors import Factors, axes_of
 from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.interpreters.batch import move_axis
-from jaxlite.lax.convert import constant, operand_of
+from jaxlite.lax.convert import array_of, constant, operand_of
 from jaxlite.lax.families.layout import Layout
 from jaxlite.lax.placed import placed
 from jaxlite.lax.reductions.sums import reduce_sum
@@ -387,7 +386,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 @placed
 def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out_sharding: Any = None) -> Any:
     """``operand`` repeated to ``shape``; its axis ``i`` becomes axis ``broadcast_dimensions[i]``."""
-    operand, shape, dims = operand_of(operand), as_shape(shape), tuple(broadcast_dimensions)
+    operand, shape, dims = array_of(operand), as_shape(shape), tuple(broadcast_dimensions)
     if aval_of(operand).shape == shape and dims == tuple(range(len(shape))):
         return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
@@ -403,7 +402,7 @@ def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
 @placed
 def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None) -> Any:
     """``operand`` under the shape ``new_sizes``, its axes first put in the order ``dimensions`` if given."""
-    operand, new_sizes = operand_of(operand), as_shape(new_sizes)
+    operand, new_sizes = array_of(operand), as_shape(new_sizes)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if aval_of(operand).shape == new_sizes:
@@ -413,7 +412,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
 
 def transpose(operand: Any, permutation: Any) -> Any:
     """``operand`` with its axes in the order ``permutation``."""
-    operand, permutation = operand_of(operand), tuple(operator.index(p) for p in permutation)
+    operand, permutation = array_of(operand), tuple(operator.index(p) for p in permutation)
     if permutation == tuple(range(len(aval_of(operand).shape))):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
@@ -421,7 +420,7 @@ def transpose(operand: Any, permutation: Any) -> Any:
 
 def squeeze(array: Any, dimensions: Any) -> Any:
     """``array`` without the axes ``dimensions``, each of length 1."""
-    array = operand_of(array)
+    array = array_of(array)
     rank = len(aval_of(array).shape)
     dims = tuple(sorted(d + rank if d < 0 else d for d in map(operator.index, dimensions)))
     return squeeze_p.bind(array, dimensions=dims) if dims else array
@@ -429,7 +428,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
 
 def expand_dims(array: Any, dimensions: Any) -> Any:
     """``array`` with new axes of length 1, which have the positions ``dimensions`` in the result."""
-    array = operand_of(array)
+    array = array_of(array)
     shape = list(aval_of(array).shape)
     rank = len(shape) + len(tuple(dimensions))
     dims = sorted(d + rank if d < 0 else d for d in map(operator.index, dimensions))
@@ -448,11 +447,6 @@ def rev(operand: Any, dimensions: Any) -> Any:
     return rev_p.bind(operand_of(operand), dimensions=tuple(dimensions))
 
 
-def _array(value: Any) -> Any:
-    """A constant that is still a number as an array, with the methods of one."""
-    return from_numpy(np.asarray(value)) if isinstance(value, np.generic) else value
-
-
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of ``shape`` filled with a scalar."""
     check_placement("full", sharding=sharding)
@@ -467,7 +461,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     wanted = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     if isinstance(value, (bool, int, float)) and not weak:
         value = constant(value, wanted)
-    return _array(broadcast_in_dim(convert(value, wanted, weak), shape, ()))
+    return broadcast_in_dim(convert(value, wanted, weak), shape, ())
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
@@ -476,5 +470,5 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     aval = aval_of(x)
     lengths = as_shape(aval.shape if shape is None else shape)
     if dtype is None and isinstance(fill_value, (bool, int, float)):  # of the very dtype, 64 bits with x64 off too
-        return _array(broadcast_in_dim(constant(fill_value, aval.dtype), lengths, ()))
+        return broadcast_in_dim(constant(fill_value, aval.dtype), lengths, ())
     return full(lengths, fill_value, aval.dtype if dtype is None else dtype)
