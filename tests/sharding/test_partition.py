@@ -166,6 +166,16 @@ def test_extrema_over_devices() -> None:
     assert [c.kind for c in parts.communications].count("all_reduce") == 2
 
 
+def test_a_wish_that_does_not_come_out_even_is_whole() -> None:
+    wish = NamedSharding(DATA, P("data"))
+    got, parts = compiled(lambda v: lax.with_sharding_constraint(v[:7] * 2, wish), put(random(8), DATA, "data"))
+    close(got, random(8)[:7] * 2)
+    assert got.sharding.is_fully_replicated
+    assert any("does not come out even over data" in d.reason for d in parts.decisions)
+    with pytest.raises(ValueError, match="partitioned 8 times, but the dimension size is 7"):
+        lax.with_sharding_constraint(jnp.arange(7.0), wish)
+
+
 # -- loops and branches -------------------------------------------------------------------------------------
 
 

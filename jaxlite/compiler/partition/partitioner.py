@@ -24,6 +24,7 @@ from jaxlite.compiler.partition.layouts import (
     Names,
     layout_of,
     names_in,
+    parts,
 )
 from jaxlite.compiler.partition.record import Communication, Operation
 from jaxlite.compiler.report import Decision
@@ -176,6 +177,11 @@ class _Partitioner:
             for d, entry in enumerate(asked.spec):
                 if entry is PartitionSpec.UNCONSTRAINED:
                     goal[d] = operand.layout[d]
+                elif operand.aval.shape[d] % parts(goal[d], self.sizes):
+                    self._decide(
+                        "whole", f"its axis {d} of {operand.aval.shape[d]} does not come out even over {entry}"
+                    )
+                    goal[d] = ()
             return [self.exchanges.moved(operand, tuple(goal))]
         match eqn.primitive.family:
             case "scan":

@@ -15,6 +15,7 @@ from jaxlite.core.primitive import AxisData, Sample
 from jaxlite.core.propagation import fitting, in_program
 from jaxlite.core.pytree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path
 from jaxlite.core.shardings import NamedSharding, Sharding, SingleDeviceSharding
+from jaxlite.core.trace import Tracer
 from jaxlite.lax.convert import operand_of
 from jaxlite.lax.families.elementwise import Elementwise
 
@@ -109,11 +110,15 @@ def for_leaves(given: Any, tree: Any, what: str) -> list[Any]:
     return broadcast_prefix(given, tree, f"{what} shardings", lambda s: s is None or isinstance(s, Sharding))
 
 
-def check_splits(what: str, path: str, aval: ShapedArray, sharding: NamedSharding) -> None:
+def check_splits(
+    what: str, path: str, aval: ShapedArray, sharding: NamedSharding, *, may_be_uneven: bool = False
+) -> None:
     """``ValueError`` where the spec is too long for an array, or its parts do not come out even."""
     who = f"{what} of x{path}, {aval.short()}, to {sharding.spec} on {sharding.mesh}"
     try:
-        sharding.shard_shape(aval.shape)
+        sharding.parts(aval.ndim)
+        if not may_be_uneven:
+            sharding.shard_shape(aval.shape)
     except ValueError as error:
         raise type(error)(f"{who}: {error}") from None
 
@@ -145,6 +150,7 @@ def _over_leaves(x: Any, shardings: Any, what: str, change: Callable[[Any, Named
             out.append(value)
             continue
         sharding = named(target, what)
-        check_splits(what, keystr(path), aval_of(value), sharding)
+        wished = change is constrained and isinstance(value, Tracer) and not sharding.mesh.explicit_axes
+        check_splits(what, keystr(path), aval_of(value), sharding, may_be_uneven=wished)
         out.append(change(value, sharding))
     return tree.unflatten(out)
