@@ -14,7 +14,7 @@ from typing import Any, final
 from jaxlite.core import runtime, source
 from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray
-from jaxlite.core.errors import DoesNotFitError
+from jaxlite.core.errors import DoesNotFitError, JaxRuntimeError
 from jaxlite.core.jaxpr import ClosedJaxpr, Var
 
 
@@ -22,14 +22,16 @@ from jaxlite.core.jaxpr import ClosedJaxpr, Var
 class Donation:
     """A program and the operands that it uses up: call it as the program itself."""
 
-    __slots__ = ("_run", "_used")
+    __slots__ = ("_read", "_run", "_used")
 
-    def __init__(self, executable: runtime.Executable, used: Sequence[int]) -> None:
-        self._used = tuple(used)
+    def __init__(self, executable: runtime.Executable, used: Sequence[int], read: Sequence[int]) -> None:
+        self._used, self._read = tuple(used), tuple(read)
         self._run: Callable[[Sequence[Any]], list[Any]] = executable.donating(self._used)
 
     def __call__(self, operands: Sequence[Any]) -> list[Any]:
         """The results; the operands that were used up count as deleted."""
+        if len({*map(id, operands)}) < len(operands):
+            self._refuse_used_again(operands)
         try:
             results = self._run(operands)
         except DoesNotFitError:
@@ -40,6 +42,28 @@ class Donation:
         self._delete(operands)
         return results
 
+    def _refuse_used_again(self, operands: Sequence[Any]) -> None:
+        """``JaxRuntimeError``, in XLA's words, if an array that is used up is also given in another place."""
+        places: dict[int, int] = {}
+        for place, number in enumerate(self._read):
+            first = places.setdefault(id(operands[number]), place)
+            if first == place or type(operands[number]) is not Array:
+                continue
+            again, before = number in self._used, self._read[first] in self._used
+            if not (again or before):
+                continue
+            what, example = (
+                ("donate the same buffer twice in", "f(donate(a), donate(a))")
+                if again and before
+                else ("donate a buffer which is also used by the same call to", "f(a, donate(a))")
+                if again
+                else ("use a buffer that was previously donated in the same call to", "f(donate(a), a)")
+            )
+            raise JaxRuntimeError(
+                f"INVALID_ARGUMENT: Attempt to {what} Execute() (flattened argument {place}, replica 0, partition 0, "
+                f"first use: {first}). Toy example for this bug: `{example}`."
+            )
+
     def _delete(self, operands: Sequence[Any]) -> None:
         for number in self._used:
             if type(operands[number]) is Array:
@@ -48,8 +72,7 @@ class Donation:
 
 def used_up(closed: ClosedJaxpr, donated: Sequence[bool]) -> tuple[list[int], list[ShapedArray]]:
     """Which arguments some result has the memory's shape and dtype of, and the types of those that none has."""
-    read = {v for e in closed.eqns for v in e.invars if isinstance(v, Var)}
-    read |= {v for v in closed.jaxpr.outvars if isinstance(v, Var)}
+    read = _read(closed)
     waiting: dict[Any, list[int]] = {}
     for number, (var, given) in enumerate(zip(closed.jaxpr.invars, donated, strict=True)):
         if given and var in read:  # what the program does not read, it does not take
@@ -57,6 +80,17 @@ def used_up(closed: ClosedJaxpr, donated: Sequence[bool]) -> tuple[list[int], li
     used = [numbers.pop(0) for aval in closed.out_avals if (numbers := waiting.get((aval.shape, aval.dtype)))]
     rest = sorted(number for numbers in waiting.values() for number in numbers)
     return used, [closed.jaxpr.invars[number].aval for number in rest]
+
+
+def read_arguments(closed: ClosedJaxpr) -> list[int]:
+    """The numbers of the arguments that the program reads."""
+    read = _read(closed)
+    return [number for number, var in enumerate(closed.jaxpr.invars) if var in read]
+
+
+def _read(closed: ClosedJaxpr) -> set[Var]:
+    read = {v for e in closed.eqns for v in e.invars if isinstance(v, Var)}
+    return read | {v for v in closed.jaxpr.outvars if isinstance(v, Var)}
 
 
 def warn_of(unused: Sequence[ShapedArray], name: str) -> None:

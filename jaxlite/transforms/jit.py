@@ -32,7 +32,7 @@ from jaxlite.lax.control.call import jit_p
 from jaxlite.lax.control.trace_functions import traced
 from jaxlite.lax.convert import operand_of
 from jaxlite.transforms.arguments import check_callable, debug_info_of, flat_operands
-from jaxlite.transforms.donation import Donation, used_up, warn_of
+from jaxlite.transforms.donation import Donation, read_arguments, used_up, warn_of
 from jaxlite.transforms.jaxprs import ShapeDtypeStruct, abstract
 from jaxlite.transforms.jit_arguments import Options, name_of
 from jaxlite.transforms.jit_refs import Split, call_with_refs
@@ -55,7 +55,9 @@ class Traced:
     ) -> None:
         self.name, self.closed, self.out_tree = name, closed, out_tree
         self.seconds = seconds  # that tracing took
-        self.opened, self.consts = closed_over_nothing(closed)
+        self.opened, consts = closed_over_nothing(closed)
+        # handles of its own: an array that is donated elsewhere or deleted stays here, as in JAX
+        self.consts = tuple([c.of_type(c.aval) if type(c) is Array else c for c in consts])
         lie = [*[aval_of(c).sharding for c in self.consts], *[a.sharding for a in avals]]
         self.shardings = lie if any(s is not None for s in lie) else ()
         uses = key_reuse.used_by(closed.jaxpr) if config.debug_key_reuse.value else {}
@@ -88,7 +90,8 @@ class Traced:
         if donation is None:
             used, unused = used_up(self.closed, donated)
             before = len(self.consts)
-            donation = Donation(self.executable(), [before + number for number in used])
+            read = [before + number for number in read_arguments(self.closed)]
+            donation = Donation(self.executable(), [before + number for number in used], read)
             self._donations[donated] = donation
             if unused:
                 warn_of(unused, self.name)

@@ -239,7 +239,7 @@ REFUSED = [
     (lambda: jax.jit(lambda x: x, device="tpu"), NotImplementedError, "jit: device='tpu'"),
     (lambda: jax.jit(lambda x: x, backend="tpu"), NotImplementedError, "jit: backend='tpu'"),
     (lambda: jax.jit(lambda x: x, abstracted_axes=("n",)), NotImplementedError, "jit: abstracted_axes="),
-    (lambda: jax.jit(lambda x: x, in_shardings=(None, "x")), NotImplementedError, "jit: in_shardings="),
+    (lambda: jax.jit(lambda x: x, in_shardings=(None, "x")), ValueError, "jit in_shardings takes shardings"),
     (
         lambda: branch(3.0),
         jax.errors.TracerBoolConversionError,
