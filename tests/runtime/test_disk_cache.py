@@ -137,6 +137,42 @@ def test_links_are_not_followed(tmp_path):
     assert cache.load(KEY) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    cache = DiskCache(str(tmp_path / "cache"))
+    cache.store(KEY, b"payload")
+    path = tmp_path / "cache" / KEY.hex()
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert cache.load(KEY) is None
+    cache.store(KEY, b"another")
+    assert cache.load(KEY) == b"another" and path.is_file()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, caplog):
+    (tmp_path / "file").write_bytes(b"")
+    for folder in ("/proc/xx", str(tmp_path / "file" / "inside")):
+        cache = DiskCache(folder)
+        with caplog.at_level(logging.WARNING):
+            assert cache.load(KEY) is None
+            cache.store(KEY, b"x")
+            cache.store(KEY, b"x")
+        assert cache.stored == 0 and caplog.text.count(f"The cache folder {folder} is not used") == 1
+
+
+@pytest.mark.parametrize("limit", [0, 100, 1000])
+def test_the_bound_holds_after_every_store(tmp_path, limit):
+    before = DiskCache(str(tmp_path))
+    for n in range(3):
+        before.store(bytes([n]) * 32, bytes(200))
+    cache = DiskCache(str(tmp_path), limit)
+    for n in range(20):
+        key = bytes([100 + n]) * 32
+        cache.store(key, bytes(150))
+        assert sum(p.stat().st_size for p in files(tmp_path)) <= limit
+        assert cache.load(key) == (bytes(150) if limit == 1000 else None)
+
+
 def test_the_folder_is_a_file(tmp_path, caplog):
     path = tmp_path / "file"
     path.write_text("mine")
@@ -162,12 +198,13 @@ def test_a_full_disk_is_no_error(tmp_path, monkeypatch, caplog):
 
 def test_the_least_recently_used_go_first(tmp_path):
     tmp_path.chmod(0o700)
-    cache = DiskCache(str(tmp_path), limit=10_000)
+    cache = DiskCache(str(tmp_path))
     keys = [bytes([n]) * 32 for n in range(20)]
     (tmp_path / "notes.txt").write_text("not ours")
     for n, key in enumerate(keys):
         cache.store(key, bytes(1000))
         os.utime(tmp_path / key.hex(), (n, n))
+    cache = DiskCache(str(tmp_path), limit=10_000)
     assert cache.load(keys[0]) is not None  # old, so this use is noted
     assert cache.trim() <= 8_000
     assert cache.load(keys[0]) is not None and cache.load(keys[19]) is not None

@@ -42,6 +42,7 @@ class DiskCache:
         self.limit = limit
         self.hits = self.misses = self.stored = 0
         self._usable: bool | None = None
+        self._taken = 0  # bytes, as far as this process knows: at the last trim, and what it has stored since
         self._lock = locks.lock()
         self._count = itertools.count()
 
@@ -64,6 +65,11 @@ class DiskCache:
         if not self._is_usable(create=True):
             return
         number = next(self._count)
+        nbytes = len(FORMAT) + DIGEST_BYTES + len(payload)
+        if nbytes > self.limit:
+            if number == 0:
+                self.trim()
+            return
         path = self._path(key)
         partial = f"{path}.{os.getpid()}.{threading.get_ident()}.{number}"
         try:
@@ -80,7 +86,8 @@ class DiskCache:
             self._give_up(f"cannot write to it: {error}")
             return
         self.stored += 1
-        if number % STORES_BETWEEN_TRIMS == 0:
+        self._taken += nbytes
+        if number % STORES_BETWEEN_TRIMS == 0 or self._taken > self.limit:
             self.trim()
 
     def trim(self) -> int:
@@ -105,13 +112,14 @@ class DiskCache:
                 total -= size
                 if total <= KEPT_AFTER_TRIM * self.limit:
                     break
+        self._taken = total
         return total
 
     def _path(self, key: bytes) -> str:
         return os.path.join(self.folder, key.hex())
 
     def _read(self, path: str) -> bytes | None:
-        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or _others_may_write(status):
@@ -141,9 +149,9 @@ class DiskCache:
             if create:
                 os.makedirs(self.folder, 0o700, exist_ok=True)
             status = os.stat(self.folder)
-        except FileNotFoundError:
-            return None
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not create:
+                return None
             return self._give_up(str(error))
         if not stat.S_ISDIR(status.st_mode):
             return self._give_up("it is no folder")
@@ -161,6 +169,7 @@ class DiskCache:
 
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe that nobody writes to would be waited for
 
 
 def _digest(payload: bytes) -> bytes:
