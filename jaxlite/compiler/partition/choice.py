@@ -92,13 +92,17 @@ def _candidates(options: Mapping[int, Sequence[Names]]) -> Iterator[Split]:
 def exact(factors: Factors, split: Split, sizes: Sizes) -> Split:
     """Without factors whose parts would not lie together: one may be split only if the slower ones are wholly."""
     out = dict(split)
-    for axis in (a for axes in (*factors.operands, *factors.results) for a in axes if len(a) > 1):
-        complete = True
-        for factor in axis:
-            if not complete:
-                out.pop(factor, None)
-            complete = complete and parts(out.get(factor, ()), sizes) == factors.sizes[factor]
-    return out
+    joined = [a for axes in (*factors.operands, *factors.results) for a in axes if len(a) > 1]
+    while True:
+        before = len(out)
+        for axis in joined:
+            complete = True
+            for factor in axis:
+                if not complete:
+                    out.pop(factor, None)
+                complete = complete and parts(out.get(factor, ()), sizes) == factors.sizes[factor]
+        if len(out) == before:  # what one axis gives up may have been what another built on
+            return out
 
 
 def layout_under(axes: Sequence[Axis], split: Mapping[int, Names]) -> Layout:

@@ -209,12 +209,14 @@ class Exchanges:
             names = part.due
             alive = [p for reference in self._due if (p := reference()) is not None]
             together = list(dict.fromkeys([*[p for p in alive if p.due == names], part]))
-            nbytes = sum(received("all_reduce", aval_of(p.value).nbytes, self._count(names)) for p in together)
-            what = f"{len(together)} values" if len(together) > 1 else ""
-            values = [p.value for p in together]
-            sums = self._collective("all_reduce", names, nbytes, all_reduce_p, values, what, axes=names)
-            for p, total in zip(together, sums, strict=True):
-                p.value, p.due = total, ()
+            values = {id(p.value): p.value for p in together}  # each once, whoever waits for it
+            nbytes = sum(received("all_reduce", aval_of(v).nbytes, self._count(names)) for v in values.values())
+            what = f"{len(values)} values" if len(values) > 1 else ""
+            given = list(values.values())
+            totals = self._collective("all_reduce", names, nbytes, all_reduce_p, given, what, axes=names)
+            sums = dict(zip(values, totals, strict=True))
+            for p in together:
+                p.value, p.due = sums[id(p.value)], ()
             self._due = [weakref.ref(p) for p in alive if p.due]
 
     def put_off(self, made: Sequence[Part]) -> None:

@@ -199,6 +199,7 @@ class _Partitioner:
             self.exchanges.settle(whole)
             return [self._same(v, a) for v, a in zip(self.exchanges.bind(eqn, whole, results), results, strict=True)]
         passed = self._passed_on(eqn, operands, results)
+        waiting = [n for n, o in enumerate(operands) if o.due]
         if not passed:
             self.exchanges.settle(operands)
         goals = [self._goal(a) for a in results]
@@ -210,6 +211,9 @@ class _Partitioner:
             self.exchanges.moved(o, layout_under(axes, split))
             for o, axes in zip(operands, factors.operands, strict=True)
         ]
+        if passed and any(ready[n].due != passed for n in waiting):
+            self.exchanges.settle(ready)  # a move has taken a sum that was to be passed on
+            passed = ()
         outs = [layout_under(axes, split) for axes in factors.results]
         values = self.exchanges.bind(
             eqn, ready, [self.exchanges.local(a, out) for a, out in zip(results, outs, strict=True)]
