@@ -82,12 +82,18 @@ class ShapedArray:
         return self.looks_like(other) and self.lies_like(other)
 
     def lies_like(self, other: ShapedArray) -> bool:
-        """Whether both are split in the same way; what no mesh is known of is whole."""
-        if self.sharding is None or other.sharding is None:
-            known = self.sharding or other.sharding
-            return known is None or not known.spec.axes
-        alike = all([self.sharding.spec.axes_of(d) == other.sharding.spec.axes_of(d) for d in range(self.ndim)])
-        return bool(alike and self.sharding.mesh == other.sharding.mesh)
+        """Whether both are split in the same way over explicit axes; what no mesh is known of is whole."""
+        mine, theirs = self._explicit_axes(), other._explicit_axes()
+        if mine != theirs:
+            return False
+        return not any(mine) or bool(self.sharding.mesh == other.sharding.mesh)
+
+    def _explicit_axes(self) -> tuple[tuple[Any, ...], ...]:
+        """For each axis, the explicit mesh axes that split it."""
+        if self.sharding is None:
+            return ((),) * self.ndim
+        explicit = self.sharding.mesh.explicit_axes
+        return tuple([tuple([n for n in self.sharding.spec.axes_of(d) if n in explicit]) for d in range(self.ndim)])
 
     def looks_like(self, other: ShapedArray) -> bool:
         """Equal shape and dtype: arrays of either may stand for those of the other where one device has all."""

@@ -235,4 +235,5 @@ DO_NOTHING = {
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 def test_functions_that_have_nothing_to_do_give_arrays(function: Callable[[Any], Any], kind: Any) -> None:
     got = function(kind(2))
-    assert type(got) is Array and got == 2 and got.dtype.type is kind
+    widened = np.uint32 if function is jnp.sum and kind is np.uint8 else kind
+    assert type(got) is Array and got == 2 and got.dtype.type is widened

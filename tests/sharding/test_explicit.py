@@ -216,6 +216,16 @@ def test_automatic_axes_are_in_no_type_and_arrays_know_them() -> None:
     assert (x @ x.T).sharding.spec == P("d", None)
 
 
+def test_loops_and_wishes_outside_of_jit() -> None:
+    x = jax.device_put(SQUARE, NamedSharding(AUTO, P("d")))
+    np.testing.assert_array_equal(lax.fori_loop(0, 2, lambda _, c: c * 2, x), 4 * SQUARE)
+    carry, stacked = lax.scan(lambda c, r: (c + 1, r * 2), x, x)
+    np.testing.assert_array_equal(carry, SQUARE + 8)
+    np.testing.assert_array_equal(stacked, 2 * SQUARE)
+    np.testing.assert_allclose(jax.jvp(jnp.sin, (x,), (x * 0 + 1,))[1], np.cos(SQUARE), rtol=1e-6)
+    assert lax.with_sharding_constraint(SQUARE, NamedSharding(AUTO, P("d"))).sharding.spec == P("d")
+
+
 def test_a_constraint_checks_explicit_axes() -> None:
     sharding = NamedSharding(MESH, P("x", None))
     assert str(jax.typeof(jax.jit(lambda v: lax.with_sharding_constraint(v, sharding))(B))) == "float32[8@x,8]"

@@ -67,7 +67,7 @@ KNOWN: dict[str, tuple[Any, tuple[float, ...]]] = {
 # Those that move as the identity does, or not at all, or need parameters: tested with the others against nested jvp.
 PIECEWISE = {
     "abs", "ceil", "convert_element_type", "copy", "floor", "integer_pow", "is_finite", "name", "reduce_precision",
-    "round", "sign", "stop_gradient",
+    "reshard", "round", "sharding_constraint", "sign", "stop_gradient",
 }  # fmt: skip
 GAPS = {"digamma": "its derivative, polygamma, is missing", "lgamma": "its second derivative is polygamma"}
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from jaxlite.core.array import Array
 from jaxlite.core.avals import ShapedArray, aval_of
 from jaxlite.core.mesh import AbstractMesh, AxisType
 from jaxlite.core.mesh_in_use import named
@@ -100,7 +101,9 @@ def laid_out(value: Any, sharding: NamedSharding) -> Any:
 
 def constrained(value: Any, sharding: NamedSharding) -> Any:
     """``value``, wished to lie so."""
-    return sharding_constraint_p.bind(value, sharding=sharding)
+    out = sharding_constraint_p.bind(value, sharding=sharding)
+    lies_anywhere = isinstance(out, Array) and not sharding.mesh.explicit_axes
+    return out.of_type(out.aval.update(sharding=sharding)) if lies_anywhere else out
 
 
 def for_leaves(given: Any, tree: Any, what: str) -> list[Any]:
