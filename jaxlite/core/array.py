@@ -14,7 +14,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from jaxlite.core import config, dlpack, dtypes
+from jaxlite.core import config, dlpack, dtypes, runtime
 from jaxlite.core.avals import ShapedArray, aval_of, check_dtype, refuse_masked
 from jaxlite.core.device import CPU
 from jaxlite.core.pytree import add_leaf_type
@@ -64,7 +64,7 @@ class Array:
             return self._address
         view = self.elements
         if not view.flags.c_contiguous:
-            view = self._view = np.asarray(view, order="C")
+            view = self._view = copy_of(view, view.dtype, "a copy in row-major order")
         self._address = view.__array_interface__["data"][0] if view.size else _NOWHERE
         return self._address
 
@@ -237,7 +237,7 @@ class Array:
 
     def copied(self) -> Array:
         """An array of its own memory: deleting or donating one leaves the other."""
-        return Array(self.aval, np.array(self.elements))
+        return Array(self.aval, copy_of(self.elements, self.elements.dtype, "a copy"))
 
     def __dlpack__(
         self,
@@ -390,7 +390,15 @@ def to_array(value: Any, dtype: Any = None) -> Array:
     array = np.asarray(value)
     check_dtype(array.dtype, value)
     wanted = dtypes.canonicalize(array.dtype if dtype is None else dtype)
-    return Array(ShapedArray(array.shape, wanted), np.array(array, wanted, order="C"))
+    return Array(ShapedArray(array.shape, wanted), copy_of(array, wanted, "an array"))
+
+
+def copy_of(view: np.ndarray[Any, Any], dtype: Any, what: str) -> np.ndarray[Any, Any]:
+    """The elements in row-major order in memory of their own; ``DoesNotFitError`` where there is none for them."""
+    nbytes = view.size * np.dtype(dtype).itemsize
+    if nbytes >= runtime.LARGE:
+        runtime.current().refuse_too_large(nbytes, what)
+    return np.array(view, dtype, order="C")
 
 
 def numpy_of(value: Any, x64: bool | None = None) -> np.ndarray[Any, Any]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from jaxlite.core.primitive import Primitive
 
 
+LARGE = 1 << 26  # bytes: smaller arrays are left to the system to refuse
+
+
 @final
 @dataclasses.dataclass(frozen=True)
 class MemoryInUse:
@@ -59,6 +62,10 @@ class Runtime(Protocol):
 
     def memory_in_use(self) -> MemoryInUse:
         """How much memory is given out, and how much is kept warm."""
+        ...
+
+    def refuse_too_large(self, nbytes: int, what: str) -> None:
+        """``DoesNotFitError`` where the system has no such memory; asked from ``LARGE`` bytes on."""
         ...
 
     def release_memory(self) -> int:

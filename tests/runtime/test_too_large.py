@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import jaxlite as jax
 import jaxlite.numpy as jnp
 from jaxlite.backends.cpu import limits
+from jaxlite.core.array import from_numpy
 from jaxlite.core.errors import DoesNotFitError, JaxRuntimeError
 
 SIDE = 10**7
@@ -161,3 +163,24 @@ def test_the_limit_of_the_address_space() -> None:
 
 def test_the_error_is_of_all_three_kinds() -> None:
     assert issubclass(DoesNotFitError, (MemoryError,)) and issubclass(DoesNotFitError, jax.errors.JaxRuntimeError)
+
+
+COPIES = {
+    "asarray": jnp.asarray,
+    "array": jnp.array,
+    "device_put": jax.device_put,
+    "an argument of jit": jax.jit(lambda x: x[0]),
+    "copy": lambda x: from_numpy(x).copy(),
+    "deepcopy": lambda x: copy.deepcopy(from_numpy(x)),
+    "in another order": lambda x: jax.jit(lambda v: v[0])(from_numpy(x.reshape(2, -1).T)),
+}
+
+
+@pytest.mark.parametrize("call", COPIES.values(), ids=list(COPIES))
+def test_copies_of_large_arrays(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(17 << 20, np.float32)  # 68 MiB
+    monkeypatch.setattr(limits, "available", lambda: (60 << 20, "a test"))
+    with pytest.raises(MemoryError, match=r"71,303,168 bytes .* of its own, but only 62,914,560 bytes"):
+        call(x)
+    monkeypatch.setattr(limits, "available", lambda: (1 << 40, "a test"))
+    call(x)

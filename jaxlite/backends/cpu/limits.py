@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxlite.backends.cpu import memory
-from jaxlite.core import source
+from jaxlite.core import runtime, source
 from jaxlite.core.errors import DoesNotFitError
 
-CHECKED = 1 << 26  # bytes: smaller needs are not checked, the system itself refuses them
+CHECKED = runtime.LARGE  # bytes: smaller needs are not checked, the system itself refuses them
 
 _GROUPS = Path("/sys/fs/cgroup")
 _PROCESS = Path("/proc/self")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from jaxlite.backends.cpu import memory
+from jaxlite.backends.cpu import limits, memory
 from jaxlite.backends.cpu.eager import Eager
 from jaxlite.backends.cpu.programs import Program, build
 from jaxlite.core.jaxpr import ClosedJaxpr
@@ -32,6 +32,10 @@ class CpuRuntime:
     def memory_in_use(self) -> MemoryInUse:
         """How much memory is given out, and how much is kept warm."""
         return MemoryInUse(memory.owned_bytes(), memory.warm_bytes(), memory.warm_limit())
+
+    def refuse_too_large(self, nbytes: int, what: str) -> None:
+        """``DoesNotFitError`` where the system has no such memory."""
+        limits.refuse_too_large([nbytes], what)
 
     def release_memory(self) -> int:
         """Returns what is kept warm to the system; how many bytes."""
